@@ -1,0 +1,86 @@
+"""What the package needs to know of arrays: their namespace, dtype, finiteness, and the way to NumPy."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import array_api_compat
+import numpy as np
+import scipy.sparse as sp
+
+#: An array of any library that follows the array API standard (NumPy, torch, CuPy, ...).
+Array: TypeAlias = Any
+
+
+def namespace(*arrays: Array) -> Any:
+    """Array-API namespace of the arrays; plain sequences and sparse matrices belong to NumPy."""
+    found = [a for a in arrays if array_api_compat.is_array_api_obj(a)]
+    if not found:
+        found = [np.empty(0)]
+    return array_api_compat.array_namespace(*found)
+
+
+def device(array: Array) -> Any:
+    """Device of an array; that of a sparse matrix is NumPy's."""
+    return None if sp.issparse(array) else array_api_compat.device(array)
+
+
+def is_numpy(array: Array) -> bool:
+    """Whether compiled, in-place NumPy routines apply to this array."""
+    return bool(array_api_compat.is_numpy_array(array))
+
+
+def as_floating(array: Array, name: str, *, ndim: tuple[int, ...] = (2,)) -> Array:
+    """Return the array in float32 or float64, finite, not empty; sparse matrices become CSR.
+
+    float32 stays float32, everything else becomes float64.
+    """
+    if sp.issparse(array):
+        array = array.tocsr()
+        xp = namespace()
+    else:
+        xp = namespace(array)
+        array = xp.asarray(array)
+    if not (xp.isdtype(array.dtype, ("real floating", "integral", "bool"))):
+        raise ValueError(f"{name} must be real numbers, got dtype {array.dtype}.")
+    if array.dtype not in (xp.float32, xp.float64):
+        array = array.astype(xp.float64) if sp.issparse(array) else xp.astype(array, xp.float64)
+    if array.ndim not in ndim:
+        wanted = " or ".join(str(d) for d in ndim)
+        raise ValueError(
+            f"{name} has shape {tuple(array.shape)}, but {wanted} dimension(s) are needed. "
+            f"Reshape it: (n_samples, n_features)."
+        )
+    if 0 in array.shape:
+        raise ValueError(f"{name} is empty: shape {tuple(array.shape)}. At least one row is needed.")
+    values = array.data if sp.issparse(array) else array
+    if not all_finite(values):
+        raise ValueError(f"{name} contains NaN or infinite values. Impute or drop them first.")
+    return array
+
+
+def all_finite(values: Array) -> bool:
+    """Whether no value is NaN or infinite; a sum settles most cases without a temporary."""
+    xp = namespace(values)
+    if is_numpy(values):
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(np.sum(values)):
+                return True
+    return bool(xp.all(xp.isfinite(values)))
+
+
+def take_rows(array: Array, index: Any) -> Array:
+    """Return array[index, :], for dense arrays of any library and CSR matrices."""
+    if sp.issparse(array) or is_numpy(array):
+        return array[np.asarray(index)]
+    xp = namespace(array)
+    return xp.take(array, xp.asarray(index, device=device(array)), axis=0)
+
+
+def to_numpy(array: Array) -> np.ndarray:
+    """Copy an array of any library to NumPy, from its device if need be."""
+    if array_api_compat.is_torch_array(array):
+        return np.asarray(array.detach().cpu())
+    if array_api_compat.is_cupy_array(array):
+        return np.asarray(array.get())
+    return np.asarray(array)

@@ -1,0 +1,229 @@
+"""Where the files of real data sets are found: a folder of one's own, the cache, the web."""
+
+import bz2
+import hashlib
+import io
+import os
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_svmlight_file
+
+__all__ = ["SOURCES", "Source", "find_file"]
+
+FOLDER_VARIABLE = "MARGINPATH_DATA"
+
+# What a broken connection, file or archive raises; requests' own errors are OSErrors.
+_FAILURES = (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error)
+
+
+def _unchanged(content: bytes) -> bytes:
+    return content
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where one file is published, and how a download becomes that file.
+
+    Parameters
+    ----------
+    urls : tuple of str
+        Addresses, tried in this order. Empty: the file is not published in this form.
+    sha256 : str
+        Checksum of the unpacked content, in hexadecimal digits.
+    unpack : callable, bytes to bytes
+        Takes the content out of its archive, before the checksum.
+    convert : callable, bytes to bytes
+        Brings the content into the form of the file, after the checksum.
+
+    Examples
+    --------
+    >>> Source(("https://example.org/a9a",), sha256="f5d5ffd8").urls
+    ('https://example.org/a9a',)
+    """
+
+    urls: tuple[str, ...] = ()
+    sha256: str = ""
+    unpack: Callable[[bytes], bytes] = _unchanged
+    convert: Callable[[bytes], bytes] = _unchanged
+
+
+def unzip_csv(archive: bytes) -> bytes:
+    r"""Return the only .csv file of a zip archive, with every line ended by a line feed.
+
+    Copies of one table differ in their line ends; without that difference they share a checksum.
+
+    Examples
+    --------
+    >>> archive = io.BytesIO()
+    >>> with zipfile.ZipFile(archive, "w") as file:
+    ...     file.writestr("folder/table.csv", "1,0\r2,1")
+    >>> unzip_csv(archive.getvalue())
+    b'1,0\n2,1\n'
+    """
+    with zipfile.ZipFile(io.BytesIO(archive)) as members:
+        # macOS archives hold a shadow "__MACOSX/._name" of every file.
+        tables = [
+            name for name in members.namelist() if name.endswith(".csv") and not name.startswith("__MACOSX/")
+        ]
+        if len(tables) != 1:
+            raise ValueError(f"the archive holds {len(tables)} .csv files, one is needed")
+        return b"".join(line + b"\n" for line in members.read(tables[0]).splitlines())
+
+
+def libsvm_to_npz(text: bytes) -> bytes:
+    r"""Convert LIBSVM text into an .npz file with `data`, `indices`, `indptr`, `shape` and `y`.
+
+    Examples
+    --------
+    >>> with np.load(io.BytesIO(libsvm_to_npz(b"-1 1:0.5 3:2\n+1 2:1\n"))) as file:
+    ...     print(file["shape"], file["indices"], file["data"], file["y"])
+    [2 3] [0 2 1] [0.5 2. 1. ] [-1 1]
+    """
+    X, y = load_svmlight_file(io.BytesIO(text), zero_based=False)
+    parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape}
+    file = io.BytesIO()
+    np.savez_compressed(file, **parts, y=y.astype(np.int8))
+    return file.getvalue()
+
+
+def _mnist(name: str, sha256: str) -> Source:
+    mirrors = (
+        "https://ossci-datasets.s3.amazonaws.com/mnist/",
+        "https://storage.googleapis.com/cvdf-datasets/mnist/",
+    )
+    return Source(tuple(mirror + name for mirror in mirrors), sha256)
+
+
+_LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
+
+#: Every file that the loaders read, by its path inside a data folder.
+SOURCES: Mapping[str, Source] = {
+    "mnist/train-images-idx3-ubyte.gz": _mnist(
+        "train-images-idx3-ubyte.gz",
+        "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+    ),
+    "mnist/train-labels-idx1-ubyte.gz": _mnist(
+        "train-labels-idx1-ubyte.gz",
+        "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+    ),
+    "mnist/t10k-images-idx3-ubyte.gz": _mnist(
+        "t10k-images-idx3-ubyte.gz",
+        "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+    ),
+    "mnist/t10k-labels-idx1-ubyte.gz": _mnist(
+        "t10k-labels-idx1-ubyte.gz",
+        "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+    ),
+    "htru2/HTRU_2.csv": Source(
+        ("https://archive.ics.uci.edu/static/public/372/htru2.zip",),
+        "b2b388ceaa9718d00f6feba97bfe7096ee61996526cee2bea94e9dd034e9cbbe",
+        unpack=unzip_csv,
+    ),
+    "a9a/a9a": Source(
+        (_LIBSVM + "a9a",),
+        "f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906",
+    ),
+    "a9a/a9a.t": Source(
+        (_LIBSVM + "a9a.t",),
+        "1f448a153f0320399a7e40836eb207655b0bde0f21fc941cc472193daa9f5de9",
+    ),
+    "ijcnn1/ijcnn1.npz": Source(
+        (_LIBSVM + "ijcnn1.bz2",),
+        "16506cad788cf7c9607454150ed1994788204bac2ff4c9cb3b320036b6950d3f",
+        unpack=bz2.decompress,
+        convert=libsvm_to_npz,
+    ),
+    "20news/20news_counts.npz": Source(),
+}
+
+
+def find_file(name: str, *, sources: Mapping[str, Source] = SOURCES, cache: Path | None = None) -> Path:
+    """Return the path of a data file, downloaded into the cache if it is nowhere else.
+
+    Three places are searched: the folder that the environment variable MARGINPATH_DATA names,
+    the cache folder, and the addresses of the file's `Source`. Only a download whose checksum is
+    right enters the cache. The last two places need the extra `data`.
+
+    Parameters
+    ----------
+    name : str
+        Path of the file inside a data folder, a key of `sources`.
+    sources : mapping from str to Source
+        Where each file is published.
+    cache : Path or None
+        The cache folder. None: the user's cache folder for marginpath.
+
+    Returns
+    -------
+    Path
+        A file that exists.
+
+    Raises
+    ------
+    FileNotFoundError
+        If none of the three places has the file; the message tells what happened at each.
+
+    Examples
+    --------
+    >>> find_file("a9a/a9a")  # doctest: +SKIP
+    PosixPath('.../a9a/a9a')
+    """
+    folder = os.environ.get(FOLDER_VARIABLE)
+    if folder and (own := Path(folder).expanduser() / name).is_file():
+        return own
+    state = f'is "{folder}", without this file' if folder else "is not set"
+    pooch = _import_pooch(f"{name} was not found: {FOLDER_VARIABLE} {state}")
+
+    cache = Path(pooch.os_cache("marginpath")) if cache is None else cache
+    if (cached := cache / name).is_file():
+        return cached
+
+    failures = []
+    for url in sources[name].urls:
+        try:
+            _download(pooch, url, sources[name], cache, cached)
+            return cached
+        except _FAILURES as failure:
+            failures.append(f"{url} failed: {type(failure).__name__}: {failure}")
+    raise FileNotFoundError(
+        f"{name} was not found in any of three places.\n"
+        f"1. The folder of one's own: {FOLDER_VARIABLE} {state}.\n"
+        f'2. The cache folder: "{cache}" does not have it.\n'
+        f"3. The web: {'; '.join(failures) or 'this file is not published in this form'}.\n"
+        f"Set {FOLDER_VARIABLE} to a folder that holds {name}"
+        + (", or try again when the address can be reached." if failures else ".")
+    )
+
+
+def _import_pooch(problem: str) -> Any:
+    try:
+        import pooch
+        import tqdm  # noqa: F401  (pooch draws its progress bar with it)
+    except ImportError as missing:
+        raise ImportError(
+            f"{problem}; to look into the cache folder and to download, {missing.name} is needed: "
+            'pip install "marginpath[data]"'
+        ) from missing
+    return pooch
+
+
+def _download(pooch: Any, url: str, source: Source, cache: Path, target: Path) -> None:
+    """Fetch, unpack, check and convert one file; it appears in the cache whole or not at all."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache) as scratch:
+        download = Path(scratch) / "download"
+        pooch.HTTPDownloader(progressbar=True, chunk_size=2**16)(url, str(download), None)
+        content = source.unpack(download.read_bytes())
+        found = hashlib.sha256(content).hexdigest()
+        if found != source.sha256:
+            raise ValueError(f"SHA256 checksum is {found}, {source.sha256} is needed")
+        download.write_bytes(source.convert(content))
+        target.parent.mkdir(exist_ok=True)
+        download.replace(target)

@@ -1,0 +1,220 @@
+"""Gram matrices: all that a solver sees of the data.
+
+A solver multiplies, reads rows and the diagonal, and bounds the norm. How the matrix is stored, and
+where, stays in this module.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .arrays import Array, as_floating, device, namespace, take_rows, to_numpy
+from .kernels import Laplacian, Linear, ProductKernel, as_kernel, squared_norms
+from .matrices import (
+    check_positive_semidefinite,
+    fill_from_callable,
+    fill_symmetric,
+    require_memory,
+)
+from .spectrum import Spectrum, lanczos
+
+
+class Gram(ABC):
+    """The kernel matrix K of n samples, as an operator.
+
+    Make one with :meth:`from_kernel`, :meth:`from_matrix` or :meth:`linear`.
+
+    Examples
+    --------
+    >>> import numpy as np, marginpath as mp
+    >>> gram = mp.Gram.from_kernel(np.array([[0.0], [1.0]]), mp.Gaussian(sigma=1.0))
+    >>> gram @ np.array([1.0, 0.0])
+    array([1.        , 0.60653066])
+    >>> lower, upper = gram.norm_bounds()
+    >>> bool(lower <= 1 + np.exp(-0.5) <= upper)
+    True
+    """
+
+    @staticmethod
+    def from_kernel(X: Array, kernel: str | Callable[..., Any], **params: Any) -> DenseGram:
+        """Compute and store K_ij = k(x_i, x_j).
+
+        Parameters
+        ----------
+        X : array (n, d)
+            Dense, or CSR for the kernels that take it. float32 stays float32.
+        kernel : Kernel, str or callable
+            A kernel of this package, its name with ``params``, or a callable (X, Z) → block. What a
+            callable returns is checked to be symmetric and positive semi-definite.
+        """
+        X, kernel = as_floating(X, "X"), as_kernel(kernel, **params)
+        require_memory(X.shape[0], X.dtype)
+        known = isinstance(kernel, (ProductKernel, Laplacian))
+        K = fill_symmetric(kernel, X) if known else fill_from_callable(kernel, X)
+        return DenseGram(K, lambda Z: kernel(_matching(Z, X.shape[1], "features"), X))
+
+    @staticmethod
+    def from_matrix(K: Array) -> DenseGram:
+        """Take a kernel matrix as it is, without a copy where it is float32 or float64.
+
+        It must be symmetric and without clearly negative eigenvalues.
+        """
+        K = as_floating(K, "K")
+        check_positive_semidefinite(K)
+        return DenseGram(K)
+
+    @staticmethod
+    def linear(X: Array) -> LinearGram:
+        """Represent X Xᵀ by X (dense or CSR); the n × n matrix is never formed."""
+        return LinearGram(as_floating(X, "X"))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, n)."""
+        n = int(self.diagonal.shape[0])
+        return n, n
+
+    @property
+    def dtype(self) -> Any:
+        """Floating-point type of the entries."""
+        return self.diagonal.dtype
+
+    @property
+    def xp(self) -> Any:
+        """Array-API namespace of the entries."""
+        return namespace(self.diagonal)
+
+    @property
+    def device(self) -> Any:
+        """Where the entries are."""
+        return device(self.diagonal)
+
+    @property
+    @abstractmethod
+    def diagonal(self) -> Array:
+        """The values k(x_i, x_i)."""
+
+    @abstractmethod
+    def __matmul__(self, V: Array) -> Array:
+        """Return K V for V of shape (n,) or (n, k)."""
+
+    @abstractmethod
+    def rows(self, index: Array) -> Array:
+        """Return the rows K[index, :]."""
+
+    @abstractmethod
+    def accurate_product(self, V: Array) -> Array:
+        """Return K V with float64 accumulation, whatever the dtype of the entries."""
+
+    @abstractmethod
+    def cross(self, Z: Array) -> Any:
+        """Return the kernel values between new rows Z and the samples: something that takes ``@ V``."""
+
+    def norm_bounds(self, weights: Array | None = None) -> tuple[float, float]:
+        """Return (lower, upper) bounds on ‖K‖, or on ‖W^½ K W^½‖ for sample weights W.
+
+        The upper end is below the norm with probability at most 1e-10 and at most 5 % above it.
+        """
+        spectrum = self._spectrum if weights is None else self._lanczos(to_numpy(weights))
+        return spectrum.lower, spectrum.upper
+
+    @cached_property
+    def _spectrum(self) -> Spectrum:
+        return self._lanczos(np.ones(()))
+
+    def _lanczos(self, weights: np.ndarray) -> Spectrum:
+        root = np.sqrt(weights.astype(np.float64))
+
+        def product(v: np.ndarray) -> np.ndarray:
+            V = self.xp.asarray(root * v, dtype=self.dtype, device=self.device)
+            return np.asarray(root * to_numpy(self @ V))
+
+        return lanczos(product, self.shape[0], eps=float(self.xp.finfo(self.dtype).eps))
+
+
+class DenseGram(Gram):
+    """A stored kernel matrix."""
+
+    def __init__(self, K: Array, cross: Callable[[Array], Array] | None = None) -> None:
+        self.K = K
+        self._cross = cross or (lambda Z: _matching(Z, K.shape[0], "kernel values, one for each sample,"))
+
+    @cached_property
+    def diagonal(self) -> Array:
+        """The diagonal of K."""
+        xp = namespace(self.K)
+        return xp.asarray(xp.linalg.diagonal(self.K), copy=True)
+
+    def __matmul__(self, V: Array) -> Array:
+        """Return K V."""
+        return self.K @ V
+
+    def rows(self, index: Array) -> Array:
+        """Return the rows K[index, :]."""
+        return take_rows(self.K, index)
+
+    def accurate_product(self, V: Array, block: int = 512) -> Array:
+        """Return K V; a float32 matrix is turned to float64 block by block."""
+        xp = self.xp
+        V = xp.astype(V, xp.float64)
+        if self.dtype == xp.float64:
+            return self.K @ V
+        starts = range(0, self.shape[0], block)
+        return xp.concat([xp.astype(self.K[a : a + block, :], xp.float64) @ V for a in starts])
+
+    def cross(self, Z: Array) -> Array:
+        """Return the block k(z_i, x_j); for a Gram matrix given as such, Z is that block."""
+        return self._cross(as_floating(Z, "Z"))
+
+
+class LinearGram(Gram):
+    """The matrix X Xᵀ, kept as X: a product costs two passes over X."""
+
+    def __init__(self, X: Array) -> None:
+        self.X = X
+
+    @cached_property
+    def diagonal(self) -> Array:
+        """The squared norms of the rows."""
+        return squared_norms(self.X)
+
+    def __matmul__(self, V: Array) -> Array:
+        """Return X (Xᵀ V)."""
+        return self.X @ (self.X.T @ V)
+
+    def rows(self, index: Array) -> Array:
+        """Return X[index] Xᵀ."""
+        return Linear()(take_rows(self.X, index), self.X)
+
+    def accurate_product(self, V: Array) -> Array:
+        """Return X (Xᵀ V) in float64."""
+        xp = self.xp
+        X = self.X.astype(np.float64) if sp.issparse(self.X) else xp.astype(self.X, xp.float64, copy=False)
+        return LinearGram(X) @ xp.astype(V, xp.float64, copy=False)
+
+    def cross(self, Z: Array) -> LinearCross:
+        """Return Z Xᵀ as an operator."""
+        return LinearCross(_matching(as_floating(Z, "Z"), self.X.shape[1], "features"), self.X)
+
+
+class LinearCross:
+    """The matrix Z Xᵀ between new rows Z and the samples, kept as its two factors."""
+
+    def __init__(self, Z: Array, X: Array) -> None:
+        self.Z, self.X = Z, X
+
+    def __matmul__(self, V: Array) -> Array:
+        """Return Z Xᵀ V."""
+        return self.Z @ (self.X.T @ V)
+
+
+def _matching(Z: Array, columns: int, what: str) -> Array:
+    if Z.shape[1] != columns:
+        raise ValueError(f"Z has {Z.shape[1]} columns, but {columns} {what} are needed.")
+    return Z

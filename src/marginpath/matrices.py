@@ -1,0 +1,152 @@
+"""Stored kernel matrices: filling them, and refusing those that are none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import joblib
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from .arrays import Array, all_finite, device, is_numpy, namespace, to_numpy
+from .kernels import Kernel, ProductKernel
+from .spectrum import lanczos
+
+_ROWS, _COLUMNS = 256, 512
+
+
+def fill_symmetric(kernel: Kernel, X: Array) -> Array:
+    """Compute k(x_i, x_j), each pair once, in tiles written in place and shared between the cores."""
+    xp, n = namespace(X), X.shape[0]
+    K = xp.empty((n, n), dtype=X.dtype, device=device(X))
+    write = _tile_writer(kernel, X)
+
+    def fill_rows(a: int) -> None:
+        b = min(a + _ROWS, n)
+        write(K[a:b, a:b], a, b, a, b)
+        corner = K[a:b, a:b]
+        K[a:b, a:b] = xp.triu(corner) + xp.triu(corner, k=1).T
+        for c in range(b, n, _COLUMNS):
+            e = min(c + _COLUMNS, n)
+            write(K[a:b, c:e], a, b, c, e)
+            K[c:e, a:b] = K[a:b, c:e].T
+
+    _for_each(fill_rows, range(0, n, _ROWS), parallel=is_numpy(K))
+    if is_numpy(K) and hasattr(kernel, "diagonal"):
+        np.fill_diagonal(K, kernel.diagonal(X))  # exact, where the product above is rounded
+    return K
+
+
+def fill_from_callable(kernel: Callable[[Array, Array], Any], X: Array) -> Array:
+    """Compute the kernel matrix of any callable, in row blocks, and check what came back."""
+    xp, n = namespace(X), X.shape[0]
+    K = xp.empty((n, n), dtype=X.dtype, device=device(X))
+    for a in range(0, n, _COLUMNS):
+        rows = X[a : a + _COLUMNS, :]
+        block = xp.asarray(kernel(rows, X))
+        if tuple(block.shape) != (rows.shape[0], n):
+            raise ValueError(
+                f"The kernel returned shape {tuple(block.shape)} for {rows.shape[0]} and {n} rows. "
+                f"It must take (X, Z) and return the block of shape ({rows.shape[0]}, {n})."
+            )
+        K[a : a + _COLUMNS, :] = xp.astype(block, X.dtype)
+    if not all_finite(K):
+        raise ValueError("The kernel returned NaN or infinite values. Check it on a few rows.")
+    check_positive_semidefinite(K)
+    return K
+
+
+def check_positive_semidefinite(K: Array) -> None:
+    """Refuse a matrix that is not square, not symmetric, or provably has a negative eigenvalue."""
+    xp, n = namespace(K), K.shape[0]
+    if K.shape[1] != n:
+        raise ValueError(f"A kernel matrix is square, but K has shape {tuple(K.shape)}.")
+    eps = float(xp.finfo(K.dtype).eps)
+    diagonal = xp.linalg.diagonal(K)
+    scale = float(xp.max(xp.abs(K)))
+    if float(xp.min(diagonal)) < 0:
+        raise ValueError(_not_kernel(f"its diagonal has the negative entry {float(xp.min(diagonal)):.3g}"))
+    root = xp.sqrt(diagonal)
+    for a in range(0, n, _COLUMNS):
+        rows = K[a : a + _COLUMNS, :]
+        skew = float(xp.max(xp.abs(rows - K[:, a : a + _COLUMNS].T)))
+        if skew > 1e3 * eps * scale:
+            raise ValueError(
+                f"K is not symmetric: entries differ from their mirror image by up to {skew:.3g}. "
+                f"Pass (K + K.T) / 2 if that is rounding."
+            )
+        excess = xp.abs(rows) - root[a : a + _COLUMNS, None] * root[None, :]
+        if float(xp.max(excess)) > 1e3 * eps * scale:
+            raise ValueError(_not_kernel("an entry exceeds the geometric mean of its two diagonal entries"))
+    smallest, largest = _extreme_eigenvalues(K, eps)
+    if smallest < -np.sqrt(eps) * largest:
+        raise ValueError(_not_kernel(f"it has an eigenvalue of {smallest:.3g} or less"))
+
+
+def require_memory(n: int, dtype: Any) -> None:
+    """Raise where a stored n × n matrix would not fit into the memory that is free."""
+    needed, free = n * n * (4 if "float32" in str(dtype) else 8), available_memory()
+    if needed > free:
+        raise MemoryError(
+            f"The kernel matrix of {n:,} samples takes {needed / 2**30:,.1f} GiB, but only "
+            f"{free / 2**30:,.1f} GiB of memory are free. Use float32 input (half the size), "
+            f"Gram.linear(X) for a linear kernel (never forms the matrix), or fewer samples."
+        )
+
+
+def available_memory() -> int:
+    """Bytes that a new array can take: what the system calls available, or all there is."""
+    try:
+        with open("/proc/meminfo") as lines:
+            fields = dict(line.split(":", 1) for line in lines)
+        return int(fields["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _tile_writer(kernel: Kernel, X: Array) -> Callable[[Array, int, int, int, int], None]:
+    if isinstance(kernel, ProductKernel):
+        left, right = kernel.factors(X, X)
+
+        def write(out: Array, a: int, b: int, c: int, e: int) -> None:
+            kernel.block(left[a:b, :], right[c:e, :], out=out)
+    else:
+
+        def write(out: Array, a: int, b: int, c: int, e: int) -> None:
+            out[...] = kernel(X[a:b, :], X[c:e, :])
+
+    return write
+
+
+def _for_each(task: Callable[[int], None], items: Iterable[int], *, parallel: bool) -> None:
+    """Run the tasks; in parallel, each on one core with a single-threaded BLAS."""
+    if not parallel:
+        for item in items:
+            task(item)
+        return
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(joblib.cpu_count()) as pool:
+        list(pool.map(task, items))
+
+
+def _extreme_eigenvalues(K: Array, eps: float) -> tuple[float, float]:
+    """Return an upper bound on the smallest eigenvalue and one on the largest; exact where small."""
+    xp, n = namespace(K), K.shape[0]
+    if n <= _ROWS:
+        values = np.linalg.eigvalsh(to_numpy(K).astype(np.float64))
+        return float(values[0]), float(values[-1])
+
+    def product(v: np.ndarray) -> np.ndarray:
+        return to_numpy(K @ xp.asarray(v, dtype=K.dtype, device=device(K)))
+
+    spectrum = lanczos(product, n, eps=eps)
+    return spectrum.smallest, spectrum.upper
+
+
+def _not_kernel(reason: str) -> str:
+    return (
+        f"K is not positive semi-definite: {reason}. A kernel matrix must be; check the kernel, or add "
+        f"a multiple of the identity to K."
+    )

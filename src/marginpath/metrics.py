@@ -1,0 +1,170 @@
+"""Metrics: what to watch along a path. Each is a function (problem, state) → one number a column.
+
+None of them needs a product with K: the state has the scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from .arrays import Array, to_numpy
+from .certificates import duality_gap, state_margin_bounds
+from .problem import Problem
+from .solvers.base import State
+
+Metric: TypeAlias = Callable[[Problem, State], Array]
+
+
+def norm(problem: Problem, state: State) -> Array:
+    """Return ‖w‖."""
+    xp = problem.xp
+    squared = problem.squared_norm(state.u, state.scores)
+    return xp.sqrt(xp.maximum(squared, xp.zeros_like(squared)))
+
+
+def functional_margin(problem: Problem, state: State) -> Array:
+    """Return M(w) = min_i y_i⟨w, x_i⟩ over the samples of the column."""
+    return problem.smallest(problem.margins(state.scores))
+
+
+def margin(problem: Problem, state: State) -> Array:
+    """Return the normalized margin M(w/‖w‖); 0 for w = 0."""
+    return _ratio(problem, functional_margin(problem, state), norm(problem, state))
+
+
+def error(problem: Problem, state: State) -> Array:
+    """Return the share of training samples (by weight) with y f(x) ≤ 0."""
+    xp = problem.xp
+    wrong = problem.margins(state.scores) <= 0
+    weight = xp.sum(problem.mass, axis=0)
+    return xp.sum(xp.where(wrong, problem.mass, xp.zeros_like(problem.mass)), axis=0) / weight
+
+
+def dual_objective(problem: Problem, state: State) -> Array:
+    """Return D_∞(u) = ½‖Zᵀu‖² + Σ u_i; inside the box it is D_t(u) too."""
+    return problem.dual_objective(state.u, state.scores)
+
+
+def regularized_dual_objective(problem: Problem, state: State) -> Array:
+    """Return D_t(u): D_∞(u) inside the box of the last update, infinity outside."""
+    xp = problem.xp
+    inside = xp.all((state.u <= 0) & (state.u >= -problem.box(state.bound)), axis=0)
+    objective = dual_objective(problem, state)
+    return xp.where(inside, objective, xp.full_like(objective, float("inf")))
+
+
+def support(problem: Problem, state: State) -> Array:
+    """Return the number of samples with u_i ≠ 0."""
+    xp = problem.xp
+    return xp.sum(xp.astype(state.u != 0, xp.int64), axis=0)
+
+
+def margin_lower(problem: Problem, state: State) -> Array:
+    """Return the certified lower bound on the maximum margin."""
+    return state_margin_bounds(problem, state)[0]
+
+
+def margin_upper(problem: Problem, state: State) -> Array:
+    """Return the certified upper bound on the maximum margin."""
+    return state_margin_bounds(problem, state)[1]
+
+
+#: The metrics that ``observe`` knows by name.
+METRICS: dict[str, Metric] = {
+    "margin": margin,
+    "normalized_margin": margin,
+    "functional_margin": functional_margin,
+    "norm": norm,
+    "error": error,
+    "dual_objective": dual_objective,
+    "regularized_dual_objective": regularized_dual_objective,
+    "duality_gap": duality_gap,
+    "margin_lower": margin_lower,
+    "margin_upper": margin_upper,
+    "support": support,
+}
+
+
+class Reference:
+    """Metrics against a reference solution u*, such as the maximum-margin one.
+
+    Examples
+    --------
+    >>> import numpy as np, marginpath as mp
+    >>> problem = mp.Problem(mp.Gram.linear(np.array([[1.0], [-2.0]])), [1, -1])
+    >>> reference = mp.Reference(problem, np.array([-1.0, 0.0]))  # w* = 1
+    >>> path = mp.run(mp.DualDescent(mp.PowerDecay(1.0)), problem, steps=200,
+    ...               observe={"distance": reference.distance})
+    >>> bool(path["distance"][-1] < 1e-10)
+    True
+    """
+
+    def __init__(self, problem: Problem, u: Array) -> None:
+        xp = problem.xp
+        self.u = xp.asarray(to_numpy(u), dtype=problem.gram.dtype, device=problem.gram.device)
+        self.scores = problem.scores(self.u)
+        self.norm = xp.sqrt(problem.squared_norm(self.u, self.scores))
+
+    def distance(self, problem: Problem, state: State) -> Array:
+        """Return ‖w − w*‖."""
+        return self._distance(problem, state, 1.0, 1.0)
+
+    def normalized_distance(self, problem: Problem, state: State) -> Array:
+        """Return ‖w/‖w‖ − w*/‖w*‖‖; 1 for w = 0."""
+        length = norm(problem, state)
+        inverse = _ratio(problem, problem.xp.ones_like(length), length)
+        return self._distance(problem, state, inverse, 1 / self.norm)
+
+    def angle_gap(self, problem: Problem, state: State) -> Array:
+        """Return 1 − cos∠(w, w*) = ½ ‖w/‖w‖ − w*/‖w*‖‖²; 1 for w = 0."""
+        xp = problem.xp
+        length = norm(problem, state)
+        gap = self.normalized_distance(problem, state) ** 2 / 2
+        return xp.where(length > 0, gap, xp.ones_like(gap))
+
+    def margin_gap(self, problem: Problem, state: State) -> Array:
+        """Return M(w*/‖w*‖) − M(w/‖w‖)."""
+        best = problem.smallest(problem.margins(self.scores)) / self.norm
+        return best - margin(problem, state)
+
+    def _distance(self, problem: Problem, state: State, a: Any, b: Any) -> Array:
+        """Return ‖a w − b w*‖ from differences, so that small distances keep their digits."""
+        xp = problem.xp
+        difference = problem.Y * (a * state.u - b * self.u)
+        squared = xp.sum(difference * (a * state.scores - b * self.scores), axis=0)
+        return xp.sqrt(xp.maximum(squared, xp.zeros_like(squared)))
+
+
+class HeldOutError:
+    """The zero-one error on samples that the path does not train on.
+
+    Parameters
+    ----------
+    problem : Problem
+    X : array (m, d)
+        New samples (kernel values against the training samples, for a Gram matrix given as such).
+    y : array (m,) or (m, k)
+        Their labels, ±1.
+    """
+
+    def __init__(self, problem: Problem, X: Array, y: Array) -> None:
+        self.cross = problem.gram.cross(X)
+        labels = to_numpy(y)
+        if labels.ndim == 1 and len(problem.shape) == 2:
+            labels = labels[:, None]
+        self.y = problem.xp.asarray(labels, dtype=problem.gram.dtype, device=problem.gram.device)
+
+    def __call__(self, problem: Problem, state: State) -> Array:
+        """Return the share of samples with y f(x) ≤ 0."""
+        xp = problem.xp
+        decision = self.cross @ (-problem.Y * state.u)
+        return xp.mean(xp.astype(self.y * decision <= 0, self.y.dtype), axis=0)
+
+
+def _ratio(problem: Problem, numerator: Array, denominator: Array) -> Array:
+    """Divide, with 0 where the denominator is 0."""
+    xp = problem.xp
+    positive = denominator > 0
+    safe = xp.where(positive, denominator, xp.ones_like(denominator))
+    return xp.where(positive, numerator / safe, xp.zeros_like(denominator))

@@ -1,0 +1,232 @@
+"""The path: its history, and nothing of the data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, is_dataclass, replace
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from . import losses, momentum, schedules, solvers, storage
+from .arrays import to_numpy
+from .metrics import METRICS, Metric
+from .problem import Problem
+from .solvers.base import Solver, State
+
+Observe: TypeAlias = str | Metric | Sequence[str | Metric] | Mapping[str, Metric]
+
+
+class Status(StrEnum):
+    """Why a column of a path ended: a word, with a sentence behind it."""
+
+    STEPS = "steps"
+    STOPPED = "stopped"
+    CALLBACK = "callback"
+    TIME_LIMIT = "time_limit"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def sentence(self) -> str:
+        """What the word means."""
+        return {
+            Status.STEPS: "All the steps that were asked for are done.",
+            Status.STOPPED: "The stopping rule was met.",
+            Status.CALLBACK: "A callback asked to stop.",
+            Status.TIME_LIMIT: "The time limit was reached.",
+            Status.INTERRUPTED: "The run was interrupted; the path so far is complete.",
+        }[self]
+
+
+@dataclass
+class Path:
+    """What a run left: observed numbers, kept states, the last state, a status for each column.
+
+    ``path.steps`` are the observed steps (0 is the start), ``path[name]`` the values observed there, of
+    shape (len(steps),) or (len(steps), k). A path does not own the data.
+
+    Examples
+    --------
+    >>> import numpy as np, marginpath as mp
+    >>> problem = mp.Problem(mp.Gram.linear(np.array([[1.0], [-2.0]])), [1, -1])
+    >>> path = mp.run(mp.DualDescent(mp.PowerDecay(1.0)), problem, steps=3, observe=["margin"])
+    >>> path.steps, path.status.value
+    (array([0, 1, 2, 3]), 'steps')
+    >>> path["margin"]
+    array([0., 1., 1., 1.])
+    """
+
+    solver: Solver[Any]
+    observers: dict[str, Metric]
+    every: int
+    keep: int
+    fingerprint: dict[str, Any]
+    last: State
+    stop_steps: np.ndarray  # the step at which a column was stopped; -1 while it runs
+    ended: Status = Status.STEPS
+    seconds: float = 0.0
+    stride: int = 1
+    kept: dict[int, State] = field(default_factory=dict)
+    rows: dict[str, list[Any]] = field(default_factory=dict)
+
+    @property
+    def steps(self) -> np.ndarray:
+        """The steps at which the path was observed."""
+        return np.asarray(self.rows["step"], dtype=np.int64)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """Return what was observed under that name, or ``"seconds"``, the time spent in steps."""
+        if name not in self.rows:
+            known = ", ".join(n for n in self.rows if n != "step")
+            raise KeyError(f"{name!r} was not observed; this path has {known}. Pass observe=[{name!r}].")
+        return np.asarray(self.rows[name])
+
+    @property
+    def status(self) -> Status | tuple[Status, ...]:
+        """Why the run ended: one word, or one for each column."""
+        words = [Status.STOPPED if s >= 0 else self.ended for s in self.stop_steps.ravel()]
+        return words[0] if self.stop_steps.ndim == 0 else tuple(words)
+
+    def running(self, t: int | None = None) -> np.ndarray:
+        """Return which columns take the update after step t (default: the last)."""
+        t = self.last.t if t is None else t
+        return (self.stop_steps < 0) | (self.stop_steps > t)
+
+    def state(self, t: int, problem: Problem | None = None) -> State:
+        """Return the state after t updates: kept, or replayed exactly from the nearest earlier one.
+
+        A replay needs the problem that the path was run on.
+        """
+        if not 0 <= t <= self.last.t:
+            raise ValueError(f"This path has the steps 0 … {self.last.t}, not {t}.")
+        if t == self.last.t:
+            return self.last
+        start = self.kept[max(s for s in self.kept if s <= t)]
+        if start.t < t and problem is None:
+            raise ValueError(
+                f"The state at step {t} was not kept. Pass the problem to replay it from step {start.t}, "
+                f"or run with a larger keep= (bytes)."
+            )
+        state = start
+        while state.t < t and problem is not None:
+            state = advance(self.solver, problem, state, self.running(state.t))
+        return state
+
+    def record(self, problem: Problem, state: State, seconds: float) -> None:
+        """Observe a state; all its numbers are computed before any is written."""
+        row = {name: to_numpy(f(problem, state)) for name, f in self.observers.items()}
+        for name, value in {"step": state.t, "seconds": seconds, **row}.items():
+            self.rows.setdefault(name, []).append(value)
+
+    def retain(self, state: State) -> None:
+        """Keep a state if its turn has come; over the byte budget, every second kept one goes."""
+        if state.t % self.stride == 0:
+            self.kept[state.t] = state
+        room = max(1, self.keep // max(state.nbytes, 1))
+        while len(self.kept) > room:
+            self.stride *= 2
+            self.kept = {t: s for t, s in self.kept.items() if t % self.stride == 0}
+
+    def copy(self) -> Path:
+        """Return a path that can grow without changing this one."""
+        rows = {name: list(values) for name, values in self.rows.items()}
+        return replace(self, kept=dict(self.kept), rows=rows, stop_steps=self.stop_steps.copy())
+
+    def to_frame(self) -> Any:
+        """Return the observed numbers as a tidy pandas DataFrame: a row a step, or a step and column."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError('to_frame needs pandas: pip install "marginpath[frame]".') from None
+        shape = (len(self.steps), *self.stop_steps.shape)
+        table = {}
+        if self.stop_steps.ndim:
+            table["column"] = np.broadcast_to(np.arange(shape[1]), shape).ravel()
+        for name in self.rows:
+            table[name] = np.broadcast_to(np.asarray(self.rows[name]).T, shape[::-1]).T.ravel()
+        return pd.DataFrame(table).set_index("step").reset_index()
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write the path to one npz file that cannot run code when loaded."""
+        states = {**self.kept, self.last.t: self.last}
+        arrays = {f"rows/{name}": np.asarray(values) for name, values in self.rows.items()}
+        described = {}
+        for t, state in states.items():
+            named = state.arrays()
+            arrays |= {f"state/{t}/{name}": to_numpy(x) for name, x in named.items()}
+            scalars: Any = dict.fromkeys(named)
+            described[t] = storage.describe(replace(state, **scalars))
+        header = {
+            "kind": "path",
+            "solver": storage.describe(self.solver),
+            "states": described,
+            "last": self.last.t,
+            "fingerprint": self.fingerprint,
+            "stop_steps": self.stop_steps.tolist(),
+            **{name: getattr(self, name) for name in ("every", "keep", "ended", "seconds", "stride")},
+        }
+        storage.write(file, header, arrays)
+
+    @classmethod
+    def load(cls, file: str | os.PathLike[str], solver: Solver[Any] | None = None) -> Path:
+        """Read a saved path.
+
+        Parameters
+        ----------
+        solver : Solver, optional
+            Needed where the solver had a plain callable among its settings, which no file can hold.
+        """
+        header, arrays = storage.read(file, "path")
+        classes = _records()
+        states = {}
+        for t, described in header["states"].items():
+            prefix = f"state/{t}/"
+            named = {n.removeprefix(prefix): x for n, x in arrays.items() if n.startswith(prefix)}
+            states[int(t)] = replace(storage.restore(described, classes), **named)
+        rows = {n.removeprefix("rows/"): list(x) for n, x in arrays.items() if n.startswith("rows/")}
+        return cls(
+            solver=storage.restore(header["solver"], classes) if solver is None else solver,
+            observers={name: METRICS[name] for name in rows if name in METRICS},
+            fingerprint=header["fingerprint"],
+            last=states[header["last"]],
+            stop_steps=np.asarray(header["stop_steps"], dtype=np.int64),
+            ended=Status(header["ended"]),
+            kept={t: s for t, s in states.items() if t % header["stride"] == 0},
+            rows=rows,
+            **{name: header[name] for name in ("every", "keep", "seconds", "stride")},
+        )
+
+
+def advance(solver: Solver[Any], problem: Problem, state: State, running: np.ndarray) -> State:
+    """Take one update of the columns that run; the others stay as they are."""
+    if running.all():
+        advanced: State = solver.step(problem, state)
+        return advanced
+    columns = np.flatnonzero(running)
+    index = problem.xp.asarray(columns, device=problem.gram.device)
+    part = solver.step(problem.columns(index), state.columns(index))
+    return state.merge(columns, part)
+
+
+def as_observers(observe: Observe) -> dict[str, Metric]:
+    """Give every observed quantity a name."""
+    if isinstance(observe, Mapping):
+        return dict(observe)
+    items: Iterable[Any] = [observe] if isinstance(observe, str) or callable(observe) else observe
+    found: dict[str, Metric] = {}
+    for item in items:
+        if callable(item):
+            found[getattr(item, "__name__", type(item).__name__)] = item
+        elif item in METRICS:
+            found[item] = METRICS[item]
+        else:
+            raise ValueError(f"{item!r} cannot be observed; known are {', '.join(METRICS)}, or a callable.")
+    return found
+
+
+def _records() -> list[type]:
+    modules: list[Any] = [losses, momentum, schedules, solvers]
+    values: list[Callable[..., Any]] = [v for module in modules for v in vars(module).values()]
+    return [v for v in values if isinstance(v, type) and is_dataclass(v)]

@@ -1,0 +1,187 @@
+"""The dual problem: a Gram matrix, signed labels, sample weights.
+
+With Z = diag(y) X, A = Z Zᵀ = diag(y) K diag(y) and w = −Zᵀu, the dual of the hinge-loss SVM is
+
+    min D_λ(u) = ½ ‖Zᵀu‖² + Σ_i u_i   over   u ∈ [−1/λ, 0]ⁿ,
+
+and D_∞, over u ≤ 0, is the dual of the hard-margin problem min ‖w‖ s.t. y_i⟨w, x_i⟩ ≥ 1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import Any
+
+import numpy as np
+
+from .arrays import Array, to_numpy
+from .gram import Gram
+
+
+class Problem:
+    """One or many binary problems on the same samples, a column each.
+
+    Parameters
+    ----------
+    gram : Gram
+        The kernel matrix of the n samples.
+    y : array (n,) or (n, k)
+        Labels −1 and +1; 0 leaves a sample out of that column. All results have the shape of y.
+    sample_weight : array (n,), optional
+        Multiplicities: weight 2 is the sample twice.
+    box_scale : float or array (k,), optional
+        Column j lives in the box [−s_j/λ_t, 0], so that one run carries several λ0 (that of column j
+        is λ0/s_j).
+
+    Examples
+    --------
+    >>> import numpy as np, marginpath as mp
+    >>> X = np.array([[2.0, 0.0], [0.0, 2.0], [-2.0, 0.0]])
+    >>> problem = mp.Problem(mp.Gram.linear(X), [1, 1, -1])
+    >>> u = np.array([-0.25, -0.25, 0.0])
+    >>> problem.margins(problem.scores(u))
+    array([1., 1., 1.])
+    """
+
+    def __init__(
+        self,
+        gram: Gram,
+        y: Array,
+        sample_weight: Array | None = None,
+        box_scale: Array | float | None = None,
+    ) -> None:
+        labels = to_numpy(y)
+        _check_labels(labels, gram.shape[0])
+        weights = _checked_weights(sample_weight, gram.shape[0])
+        mass = np.abs(labels) * (weights if labels.ndim == 1 else weights[:, None])
+        _check_classes(labels, mass)
+        scale = np.ones(labels.shape[1:]) if box_scale is None else to_numpy(box_scale)
+        if scale.shape not in ((), labels.shape[1:]) or not np.all((scale > 0) & np.isfinite(scale)):
+            raise ValueError(
+                f"box_scale must be positive, one number or one for each of the columns of y "
+                f"(shape {labels.shape[1:]}), got {box_scale!r}."
+            )
+        self.gram = gram
+        self.Y = self._array(labels)
+        self.mass = self._array(mass)
+        self.box_scale = self._array(np.broadcast_to(scale, labels.shape[1:]))
+        self.sample_weight = None if sample_weight is None else self._array(weights)
+
+    def _array(self, values: Any) -> Array:
+        xp = self.gram.xp
+        return xp.asarray(
+            np.asarray(values, dtype=np.float64), dtype=self.gram.dtype, device=self.gram.device
+        )
+
+    @property
+    def xp(self) -> Any:
+        """Array-API namespace of all arrays here."""
+        return self.gram.xp
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of y."""
+        return tuple(self.Y.shape)
+
+    def scores(self, u: Array) -> Array:
+        """Return S = K(Y∘u): one product. The decision values of the samples are −S."""
+        return self.gram @ (self.Y * u)
+
+    def margins(self, scores: Array) -> Array:
+        """Return m = Z w = −Y∘S, the margins y_i f(x_i)."""
+        return -self.Y * scores
+
+    def squared_norm(self, u: Array, scores: Array) -> Array:
+        """Return ‖w‖² = uᵀ A u, per column."""
+        return self.xp.sum(self.Y * u * scores, axis=0)
+
+    def smallest(self, values: Array) -> Array:
+        """Return the minimum over the samples that count, per column."""
+        xp = self.xp
+        return xp.min(xp.where(self.mass > 0, values, xp.full_like(values, float("inf"))), axis=0)
+
+    def dual_objective(self, u: Array, scores: Array) -> Array:
+        """Return D_∞(u) = ½ ‖Zᵀu‖² + Σ u_i, per column; it equals D_λ(u) inside the box."""
+        return self.squared_norm(u, scores) / 2 + self.xp.sum(u, axis=0)
+
+    def box(self, size: Array) -> Array:
+        """Return the lengths of the box, size × weight, also where the size is infinite."""
+        xp = self.xp
+        inside = self.mass > 0
+        return xp.where(inside, size * xp.where(inside, self.mass, xp.ones_like(self.mass)), self.mass)
+
+    def box_size(self, size: float) -> Array:
+        """Return b_t s_j for every column, infinite where the dtype cannot hold it."""
+        largest = float(self.xp.finfo(self.gram.dtype).max) / float(self.xp.max(self.box_scale))
+        return self.box_scale * (size if size < largest else math.inf)
+
+    def norm_bounds(self) -> tuple[float, float]:
+        """Return bounds on the Lipschitz constant of the dual gradient, ‖W^½ K W^½‖."""
+        return self.gram.norm_bounds(self.sample_weight)
+
+    def columns(self, index: Array) -> Problem:
+        """Return the problem of some of the columns, on the same Gram matrix."""
+        part = object.__new__(Problem)
+        part.gram, part.sample_weight = self.gram, self.sample_weight
+        for name in ("Y", "mass", "box_scale"):
+            setattr(part, name, self.xp.take(getattr(self, name), index, axis=-1))
+        return part
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return what tells this problem from another: shapes, labels, weights, and a few rows of K."""
+        n = self.shape[0]
+        index = np.unique(np.linspace(0, n - 1, min(n, 8)).astype(int))
+        probe = np.random.default_rng(0).standard_normal(n)
+        digest = hashlib.sha256()
+        for values in (self.Y, self.mass, self.box_scale):
+            digest.update(to_numpy(values).astype(np.float64).tobytes())
+        return {
+            "shape": list(self.shape),
+            "dtype": str(self.gram.dtype).rpartition(".")[2],
+            "labels": digest.hexdigest(),
+            "probe": (to_numpy(self.gram.rows(index)).astype(np.float64) @ probe).tolist(),
+        }
+
+
+def _check_labels(labels: np.ndarray, n: int) -> None:
+    if labels.ndim not in (1, 2) or labels.shape[0] != n or labels.size == 0:
+        raise ValueError(
+            f"y has shape {labels.shape}, but the Gram matrix has {n} samples: ({n},) or ({n}, k) is needed."
+        )
+    values = np.unique(labels[~_missing(labels)])
+    if _missing(labels).any() or not np.isin(values, (-1, 0, 1)).all():
+        given = ", ".join(str(v) for v in values[:5].tolist()) + (" …" if values.size > 5 else "")
+        raise ValueError(
+            f"y must contain only −1 and +1 (0 leaves a sample out), got {given or 'missing values'}"
+            f"{' and missing values' if _missing(labels).any() and values.size else ''}. "
+            f"Map your classes first, for example y = np.where(y == positive, 1, -1)."
+        )
+
+
+def _missing(labels: np.ndarray) -> np.ndarray:
+    return np.asarray(labels != labels)  # NaN alone differs from itself, in any dtype
+
+
+def _check_classes(labels: np.ndarray, mass: np.ndarray) -> None:
+    for sign in (1, -1):
+        absent = ~np.any((labels == sign) & (mass > 0), axis=0)
+        if np.any(absent):
+            where = "" if labels.ndim == 1 else f" in column(s) {np.flatnonzero(absent).tolist()}"
+            raise ValueError(
+                f"y has no sample of class {sign:+d}{where} (of positive weight). "
+                f"Both classes are needed to separate them."
+            )
+
+
+def _checked_weights(sample_weight: Array | None, n: int) -> np.ndarray:
+    if sample_weight is None:
+        return np.ones(n)
+    weights = to_numpy(sample_weight).astype(np.float64)
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weights.shape}, but ({n},) is needed.")
+    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
+        raise ValueError(
+            "sample_weight must be finite and not negative: they count how often a sample occurs."
+        )
+    return weights

@@ -1,0 +1,133 @@
+"""Diagonal descent on the dual: the paper's Algorithms 1 and 2."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..arrays import Array, to_numpy
+from ..losses import Hinge, Loss
+from ..momentum import Momentum
+from ..problem import Problem
+from ..schedules import Schedule, box_size
+from .base import State
+
+
+@dataclass(frozen=True, kw_only=True)
+class DualDescentState(State):
+    """A state with the memory of one step."""
+
+    previous_u: Array
+    previous_scores: Array
+    step_size: float
+    size: float
+
+
+@dataclass(frozen=True)
+class DualDescent:
+    """Proximal gradient steps on the dual while its regularization fades.
+
+    Update t = 1, 2, … is
+
+        q = u_t + α_t (u_t − u_{t−1})
+        u_{t+1} = prox(q − γ A q),   for the hinge loss the projection of q − γ(A q + 1) onto [−1/λ_t, 0]ⁿ
+
+    with one product with K, since the scores of q follow from those of u_t and u_{t−1}.
+
+    Parameters
+    ----------
+    schedule : callable
+        t → λ_t, positive and not increasing; infinity is allowed.
+    momentum : callable, optional
+        t → α_t. None is Algorithm 1, ``Inertia(alpha)`` is Algorithm 2.
+    step_size : float, optional
+        γ. None takes 1/‖K‖, by the upper bound on the norm.
+    loss : Loss
+        The hinge loss by default.
+
+    Examples
+    --------
+    >>> import numpy as np, marginpath as mp
+    >>> X = np.array([[0.5, 1.5], [1.5, 0.5], [-0.5, -1.5], [-1.5, -0.5]])
+    >>> problem = mp.Problem(mp.Gram.linear(X), [1, 1, -1, -1])
+    >>> path = mp.run(mp.DualDescent(mp.PowerDecay(4.0)), problem, steps=200)
+    >>> print(problem.gram.cross(np.eye(2)) @ (-problem.Y * path.last.u))  # w = -Zᵀu
+    [0.5 0.5]
+    """
+
+    schedule: Schedule
+    momentum: Momentum | None = None
+    step_size: float | None = None
+    loss: Loss = field(default_factory=Hinge)
+
+    def init(self, problem: Problem, start: Array | None = None) -> DualDescentState:
+        """Start at u = 0, or at a given u; the first update brings it into the box."""
+        u = problem.xp.zeros_like(problem.Y) if start is None else _checked_start(problem, start)
+        scores = problem.scores(u)
+        return DualDescentState(
+            t=0,
+            u=u,
+            scores=scores,
+            bound=problem.box_size(0.0),
+            previous_u=u,
+            previous_scores=scores,
+            step_size=safe_step_size(problem, self.step_size),
+            size=0.0,
+        )
+
+    def step(self, problem: Problem, state: DualDescentState) -> DualDescentState:
+        """Take update t + 1."""
+        t, γ = state.t + 1, state.step_size
+        b = box_size(self.schedule, t, state.size)
+        α = 0.0 if self.momentum is None else self.momentum(t)
+        bound = problem.box_size(b)
+
+        q = state.u + α * (state.u - state.previous_u)
+        Kq = state.scores + α * (state.scores - state.previous_scores)
+        g = q - γ * problem.mass * (problem.Y * Kq)
+        u = self.loss.prox_conjugate(g, γ * problem.mass, problem.box(bound))
+        return DualDescentState(
+            t=t,
+            u=u,
+            scores=problem.scores(u),
+            bound=bound,
+            previous_u=state.u,
+            previous_scores=state.scores,
+            step_size=γ,
+            size=b,
+        )
+
+
+def safe_step_size(problem: Problem, step_size: float | None) -> float:
+    """Return the step size given, or 1/L; refuse one that provably cannot converge."""
+    lower, upper = problem.norm_bounds()
+    if step_size is None:
+        return 1 / upper if upper > 0 else 1.0
+    if not 0 < step_size < float("inf"):
+        raise ValueError(f"step_size must be a positive finite number, got {step_size!r}.")
+    if step_size * lower > 2:
+        raise ValueError(
+            f"step_size = {step_size:.6g} cannot converge: it must be under 2/‖K‖, which is at most "
+            f"{2 / lower:.6g}. Use {1 / upper:.6g}, or None for a safe choice."
+        )
+    if step_size * lower > 1.001:
+        warnings.warn(
+            f"step_size = {step_size:.6g} is over 1/‖K‖ ≤ {1 / lower:.6g}: the paper's theorems do not "
+            f"cover it.",
+            stacklevel=3,
+        )
+    return float(step_size)
+
+
+def _checked_start(problem: Problem, start: Array) -> Array:
+    u = to_numpy(start)
+    if u.shape != problem.shape or not np.isfinite(u).all():
+        raise ValueError(
+            f"start must be a finite u of the shape of y, {problem.shape}; got shape {u.shape}"
+            f"{'' if np.isfinite(u).all() else ' with NaN or infinite values'}."
+        )
+    xp = problem.xp
+    u = xp.asarray(u, dtype=problem.gram.dtype, device=problem.gram.device)
+    return xp.where(problem.mass > 0, u, xp.zeros_like(u))

@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+from sklearn.metrics import pairwise
+
+import marginpath as mp
+
+
+@pytest.mark.parametrize(
+    ("kernel", "peer"),
+    [
+        (mp.Gaussian(0.7), lambda X, Z: pairwise.rbf_kernel(X, Z, gamma=1 / (2 * 0.7**2))),
+        (mp.Laplacian(2.0), lambda X, Z: pairwise.laplacian_kernel(X, Z, gamma=0.5)),
+        (
+            mp.Polynomial(4, gamma=0.3, coef0=2.0),
+            lambda X, Z: pairwise.polynomial_kernel(X, Z, degree=4, gamma=0.3, coef0=2.0),
+        ),
+        (mp.Linear(), pairwise.linear_kernel),
+        (mp.Cosine(), pairwise.cosine_similarity),
+    ],
+)
+def test_kernels_are_scikit_learns(kernel, peer, rng):
+    X, Z = rng.standard_normal((9, 4)), rng.standard_normal((5, 4))
+    X[2] = 0
+    np.testing.assert_allclose(kernel(X, Z), peer(X, Z), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(kernel.diagonal(X), np.diag(peer(X, X)), rtol=1e-12)
+    before = X.copy(), Z.copy()
+    kernel(X, Z)
+    np.testing.assert_array_equal(X, before[0])
+    np.testing.assert_array_equal(Z, before[1])
+
+
+def test_gaussian_keeps_its_digits_far_from_the_origin(rng):
+    X = rng.standard_normal((50, 3)).astype(np.float32)
+    near, far = mp.Gaussian(1.0)(X), mp.Gaussian(1.0)(X + np.float32(1024))
+    np.testing.assert_allclose(far, near, atol=1e-3)
+
+
+def test_gaussian_never_exceeds_one(rng):
+    X = np.repeat(rng.standard_normal((20, 5)), 3, axis=0)
+    assert mp.Gaussian(1e-3)(X).max() <= 1
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: mp.Gaussian(0.0),
+        lambda: mp.Gaussian(-1.0),
+        lambda: mp.Gaussian(float("nan")),
+        lambda: mp.Laplacian(float("inf")),
+        lambda: mp.Polynomial(0),
+        lambda: mp.Polynomial(2.5),
+        lambda: mp.Polynomial(2, gamma=0.0),
+        lambda: mp.Polynomial(2, coef0=-1.0),
+    ],
+)
+def test_bad_parameters(make):
+    with pytest.raises(ValueError, match=r"must be .*, got"):
+        make()
