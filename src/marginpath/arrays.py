@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import array_api_compat
@@ -67,6 +68,12 @@ def all_finite(values: Array) -> bool:
             if np.isfinite(np.sum(values)):
                 return True
     return bool(xp.all(xp.isfinite(values)))
+
+
+def blocks(n: int, size: int) -> Iterator[tuple[int, int]]:
+    """Cut 0 … n into consecutive (start, stop) of at most that size."""
+    for start in range(0, n, size):
+        yield start, min(start + size, n)
 
 
 def take_rows(array: Array, index: Any) -> Array:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .arrays import Array, as_floating, device, namespace, take_rows, to_numpy
+from .arrays import Array, as_floating, blocks, device, namespace, take_rows, to_numpy
 from .kernels import Laplacian, Linear, ProductKernel, as_kernel, squared_norms
 from .matrices import (
     check_positive_semidefinite,
@@ -165,8 +165,8 @@ class DenseGram(Gram):
         V = xp.astype(V, xp.float64)
         if self.dtype == xp.float64:
             return self.K @ V
-        starts = range(0, self.shape[0], block)
-        return xp.concat([xp.astype(self.K[a : a + block, :], xp.float64) @ V for a in starts])
+        rows = blocks(self.shape[0], block)
+        return xp.concat([xp.astype(self.K[a:b, :], xp.float64) @ V for a, b in rows])
 
     def cross(self, Z: Array) -> Array:
         """Return the block k(z_i, x_j); for a Gram matrix given as such, Z is that block."""

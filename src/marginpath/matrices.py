@@ -11,7 +11,7 @@ import joblib
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from .arrays import Array, all_finite, device, is_numpy, namespace, to_numpy
+from .arrays import Array, all_finite, blocks, device, is_numpy, namespace, to_numpy
 from .kernels import Kernel, ProductKernel
 from .spectrum import lanczos
 
@@ -24,17 +24,17 @@ def fill_symmetric(kernel: Kernel, X: Array) -> Array:
     K = xp.empty((n, n), dtype=X.dtype, device=device(X))
     write = _tile_writer(kernel, X)
 
-    def fill_rows(a: int) -> None:
-        b = min(a + _ROWS, n)
+    def fill_rows(rows: tuple[int, int]) -> None:
+        a, b = rows
         write(K[a:b, a:b], a, b, a, b)
         corner = K[a:b, a:b]
         K[a:b, a:b] = xp.triu(corner) + xp.triu(corner, k=1).T
-        for c in range(b, n, _COLUMNS):
-            e = min(c + _COLUMNS, n)
+        for c, e in blocks(n - b, _COLUMNS):
+            c, e = c + b, e + b
             write(K[a:b, c:e], a, b, c, e)
             K[c:e, a:b] = K[a:b, c:e].T
 
-    _for_each(fill_rows, range(0, n, _ROWS), parallel=is_numpy(K))
+    _for_each(fill_rows, blocks(n, _ROWS), parallel=is_numpy(K))
     if is_numpy(K) and hasattr(kernel, "diagonal"):
         np.fill_diagonal(K, kernel.diagonal(X))  # exact, where the product above is rounded
     return K
@@ -44,15 +44,15 @@ def fill_from_callable(kernel: Callable[[Array, Array], Any], X: Array) -> Array
     """Compute the kernel matrix of any callable, in row blocks, and check what came back."""
     xp, n = namespace(X), X.shape[0]
     K = xp.empty((n, n), dtype=X.dtype, device=device(X))
-    for a in range(0, n, _COLUMNS):
-        rows = X[a : a + _COLUMNS, :]
+    for a, b in blocks(n, _COLUMNS):
+        rows = X[a:b, :]
         block = xp.asarray(kernel(rows, X))
         if tuple(block.shape) != (rows.shape[0], n):
             raise ValueError(
                 f"The kernel returned shape {tuple(block.shape)} for {rows.shape[0]} and {n} rows. "
                 f"It must take (X, Z) and return the block of shape ({rows.shape[0]}, {n})."
             )
-        K[a : a + _COLUMNS, :] = xp.astype(block, X.dtype)
+        K[a:b, :] = xp.astype(block, X.dtype)
     if not all_finite(K):
         raise ValueError("The kernel returned NaN or infinite values. Check it on a few rows.")
     check_positive_semidefinite(K)
@@ -66,19 +66,19 @@ def check_positive_semidefinite(K: Array) -> None:
         raise ValueError(f"A kernel matrix is square, but K has shape {tuple(K.shape)}.")
     eps = float(xp.finfo(K.dtype).eps)
     diagonal = xp.linalg.diagonal(K)
-    scale = float(xp.max(xp.abs(K)))
+    scale = float(xp.max(diagonal))
     if float(xp.min(diagonal)) < 0:
         raise ValueError(_not_kernel(f"its diagonal has the negative entry {float(xp.min(diagonal)):.3g}"))
     root = xp.sqrt(diagonal)
-    for a in range(0, n, _COLUMNS):
-        rows = K[a : a + _COLUMNS, :]
-        skew = float(xp.max(xp.abs(rows - K[:, a : a + _COLUMNS].T)))
+    for a, b in blocks(n, _COLUMNS):
+        rows = K[a:b, :]
+        skew = float(xp.max(xp.abs(rows - K[:, a:b].T)))
         if skew > 1e3 * eps * scale:
             raise ValueError(
                 f"K is not symmetric: entries differ from their mirror image by up to {skew:.3g}. "
                 f"Pass (K + K.T) / 2 if that is rounding."
             )
-        excess = xp.abs(rows) - root[a : a + _COLUMNS, None] * root[None, :]
+        excess = xp.abs(rows) - root[a:b, None] * root[None, :]
         if float(xp.max(excess)) > 1e3 * eps * scale:
             raise ValueError(_not_kernel("an entry exceeds the geometric mean of its two diagonal entries"))
     smallest, largest = _extreme_eigenvalues(K, eps)
@@ -121,7 +121,9 @@ def _tile_writer(kernel: Kernel, X: Array) -> Callable[[Array, int, int, int, in
     return write
 
 
-def _for_each(task: Callable[[int], None], items: Iterable[int], *, parallel: bool) -> None:
+def _for_each(
+    task: Callable[[tuple[int, int]], None], items: Iterable[tuple[int, int]], *, parallel: bool
+) -> None:
     """Run the tasks; in parallel, each on one core with a single-threaded BLAS."""
     if not parallel:
         for item in items:

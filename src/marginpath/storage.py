@@ -60,7 +60,7 @@ def write(file: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str
 def read(file: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Read back what :func:`write` wrote; ``kind`` is what the header must call itself."""
     try:
-        with np.load(file, allow_pickle=False) as stored:
+        with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         header = json.loads(arrays.pop(_HEADER).tobytes())
     except (

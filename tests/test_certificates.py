@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from naive import hard_margin, random_problem
+
+import marginpath as mp
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 20), dtype=st.sampled_from([np.float32, np.float64]))
+def test_any_dual_vector_brackets_the_maximum_margin(seed, n, dtype):
+    rng = np.random.default_rng(seed)
+    _, K, y = random_problem(seed, n, "kernel")
+    _, margin = hard_margin(K.astype(dtype).astype(float), y)
+    problem = mp.Problem(mp.Gram.from_matrix(K.astype(dtype)), y)
+    u = -(rng.exponential(size=n) * rng.integers(0, 2, n) * 10.0 ** rng.integers(-20, 20)).astype(dtype)
+    lower, upper = mp.margin_bounds(problem, u)
+    assert lower <= margin * (1 + 1e-7)
+    assert upper >= margin * (1 - 1e-7)
+
+
+def test_columns_and_masks():
+    _, K, y = random_problem(1, 10, "kernel")
+    Y = np.stack([y, np.where(np.arange(10) < 8, y, 0)], axis=1)
+    u = -np.abs(Y)
+    lower, upper = mp.margin_bounds(mp.Problem(mp.Gram.from_matrix(K), Y), u)
+    alone = mp.margin_bounds(mp.Problem(mp.Gram.from_matrix(K[:8, :8]), y[:8]), u[:8, 1])
+    np.testing.assert_allclose((lower[1], upper[1]), alone, rtol=1e-10)
+
+
+def test_zero_vector_says_what_is_trivial():
+    problem = mp.Problem(mp.Gram.linear(np.array([[3.0, 0.0], [0.0, 4.0]])), [1, -1])
+    assert tuple(map(float, mp.margin_bounds(problem, np.zeros(2)))) == (0.0, 3.0)
+
+
+def test_float32_rounding_proves_nothing_false():
+    """Two nearly equal samples of opposite label: the true margin is far below float32's rounding."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(100 * rng.standard_normal((200, 30)), 2, axis=0)
+    X[1::2] += 1e-5 * rng.standard_normal((200, 30))
+    y = np.where(np.arange(400) % 2, 1, -1)
+    X = X.astype(np.float32)
+    problem = mp.Problem(mp.Gram.from_kernel(X, mp.Linear()), y)
+    path = mp.run(
+        mp.DualDescent(mp.GeometricDecay(1e-6)), problem, 500, observe=["margin_lower", "margin_upper"]
+    )
+    assert np.all(path["margin_upper"] >= 0)
+    assert np.all(path["margin_lower"] <= path["margin_upper"])
+    lower, upper = mp.margin_bounds(problem, path.last.u)
+    assert lower <= upper
+    assert upper <= 50
+
+
+def test_non_separable_data_is_seen_to_be():
+    X = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    problem = mp.Problem(mp.Gram.linear(X), [1, -1, 1])  # equal points, opposite labels
+    path = mp.run(
+        mp.DualDescent(mp.GeometricDecay(1.0)), problem, 500, observe=["margin_upper", "margin_lower"]
+    )
+    assert path["margin_upper"][-1] < 0.01
+    assert np.all(path["margin_lower"] <= 0)
+
+
+def test_sharper_than_the_free_bounds_in_float32():
+    _, K, y = random_problem(2, 20, "kernel")
+    problem = mp.Problem(mp.Gram.from_matrix(K.astype(np.float32)), y)
+    path = mp.run(
+        mp.DualDescent(mp.PowerDecay(1.0), mp.Inertia(3)),
+        problem,
+        3000,
+        observe=["margin_lower", "margin_upper"],
+        every=3000,
+    )
+    lower, upper = mp.margin_bounds(problem, path.last.u)
+    assert path["margin_lower"][-1] <= lower
+    assert path["margin_upper"][-1] >= upper
+
+
+def test_duality_gap_bounds_the_distance_to_the_fixed_lambda_solution():
+    _, K, y = random_problem(3, 12, "kernel")
+    problem = mp.Problem(mp.Gram.from_matrix(K), y)
+    solver = mp.DualDescent(mp.Constant(0.5), mp.Inertia(3))
+    exact = mp.Reference(problem, mp.run(solver, problem, 20_000, every=20_000).last.u)
+    path = mp.run(solver, problem, 200, observe={"gap": mp.duality_gap, "distance": exact.distance})
+    assert np.all(path["gap"][1:] >= path["distance"][1:] ** 2 / 2 - 1e-12)
+    assert path["gap"][-1] < 1e-2 * path["gap"][1]
+
+
+def test_bad_vectors():
+    problem = mp.Problem(mp.Gram.linear(np.eye(2)), [1, -1])
+    with pytest.raises(ValueError, match=r"shape \(3,\), but that of y, \(2,\)"):
+        mp.margin_bounds(problem, np.zeros(3))
+    with pytest.raises(ValueError, match="at most 0"):
+        mp.margin_bounds(problem, np.array([1.0, -1.0]))
+    with pytest.raises(ValueError, match="at most 0"):
+        mp.margin_bounds(problem, np.array([np.nan, -1.0]))

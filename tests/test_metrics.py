@@ -1,0 +1,90 @@
+import numpy as np
+import pytest
+from naive import separable
+
+import marginpath as mp
+
+
+@pytest.fixture
+def setting():
+    X, y = separable(0, 20, 3)
+    weights = np.arange(20) % 3 + 1.0
+    y = np.where(np.arange(20) < 18, y, 0)
+    problem = mp.Problem(mp.Gram.linear(X), y, sample_weight=weights)
+    solver = mp.DualDescent(mp.PowerDecay(0.5))
+    state = mp.run(solver, problem, 30).last
+    return X, y, weights, problem, state, -X.T @ (y * state.u)
+
+
+def test_metrics_are_their_definitions(setting):
+    X, y, weights, problem, state, w = setting
+    m = (y * (X @ w))[y != 0]
+    expected = {
+        "margin": m.min() / np.linalg.norm(w),
+        "normalized_margin": m.min() / np.linalg.norm(w),
+        "functional_margin": m.min(),
+        "norm": np.linalg.norm(w),
+        "error": weights[y != 0][m <= 0].sum() / weights[y != 0].sum(),
+        "dual_objective": w @ w / 2 + state.u.sum(),
+        "regularized_dual_objective": w @ w / 2 + state.u.sum(),
+        "duality_gap": w @ w + state.u.sum() + 60 * weights[y != 0] @ np.maximum(0, 1 - m),
+        "support": np.count_nonzero(state.u),
+    }
+    for name, value in expected.items():
+        assert float(mp.metrics.METRICS[name](problem, state)) == pytest.approx(value, rel=1e-10), name
+    assert set(mp.metrics.METRICS) == {*expected, "margin_lower", "margin_upper"}
+
+
+def test_distances_to_a_reference(setting):
+    _, _, _, problem, state, w = setting
+    best = mp.run(mp.DualDescent(mp.PowerDecay(0.5), mp.Inertia(3)), problem, 5000, every=5000).last
+    w_star = -problem.gram.X.T @ (problem.Y * best.u)
+    reference = mp.Reference(problem, best.u)
+    unit, unit_star = w / np.linalg.norm(w), w_star / np.linalg.norm(w_star)
+    assert float(reference.distance(problem, state)) == pytest.approx(np.linalg.norm(w - w_star))
+    assert float(reference.normalized_distance(problem, state)) == pytest.approx(
+        np.linalg.norm(unit - unit_star)
+    )
+    assert float(reference.angle_gap(problem, state)) == pytest.approx(1 - unit @ unit_star, rel=1e-6)
+    gap = mp.metrics.margin(problem, best) - mp.metrics.margin(problem, state)
+    assert float(reference.margin_gap(problem, state)) == pytest.approx(float(gap))
+    assert float(reference.distance(problem, best)) == 0
+    assert float(reference.angle_gap(problem, best)) == pytest.approx(0, abs=1e-15)
+
+
+def test_the_zero_vector_has_margin_zero(setting):
+    _, _, _, problem, state, _ = setting
+    start = mp.DualDescent(mp.PowerDecay(1.0)).init(problem)
+    reference = mp.Reference(problem, state.u)
+    assert float(mp.metrics.margin(problem, start)) == 0
+    assert float(mp.metrics.error(problem, start)) == 1
+    assert float(reference.angle_gap(problem, start)) == 1
+    assert float(reference.normalized_distance(problem, start)) == pytest.approx(1)
+
+
+def test_small_distances_keep_their_digits():
+    X, y = separable(1, 10, 4)
+    problem = mp.Problem(mp.Gram.linear(X), y)
+    u = -np.linspace(1, 2, 10)
+    reference = mp.Reference(problem, u)
+    moved = u.copy()
+    moved[0] -= 1e-12
+    state = mp.run(mp.DualDescent(mp.Constant(1e-3)), problem, 0, start=moved).last
+    assert float(reference.distance(problem, state)) == pytest.approx(1e-12 * np.linalg.norm(X[0]), rel=1e-2)
+
+
+def test_regularized_objective_is_infinite_outside_the_box(setting):
+    problem = setting[3]
+    path = mp.run(mp.DualDescent(mp.Constant(1.0)), problem, 0, start=np.full(20, -5.0))
+    assert float(mp.metrics.regularized_dual_objective(problem, path.last)) == np.inf
+
+
+def test_held_out_error_counts_columns():
+    X, y = separable(2, 30, 2)
+    Y = np.stack([y, -y], axis=1)[:20]
+    problem = mp.Problem(mp.Gram.linear(X[:20]), Y)
+    error = mp.HeldOutError(problem, X[20:], y[20:])
+    path = mp.run(mp.DualDescent(mp.PowerDecay(0.1)), problem, 200, observe={"error": error})
+    assert path["error"][0].tolist() == [1, 1]
+    assert path["error"][-1, 0] <= 0.1
+    assert path["error"][-1, 1] == 1 - path["error"][-1, 0]
