@@ -136,7 +136,7 @@ def test_bad_samples(make, X, message):
 
 def test_a_matrix_that_does_not_fit_says_so(monkeypatch):
     X = np.zeros((2_000_000, 1), dtype=np.float32)
-    with pytest.raises(MemoryError, match=r"2,000,000 samples takes 14,901\.2 GiB.*Gram\.linear"):
+    with pytest.raises(MemoryError, match=r"2,000,000 samples takes 14,901\.2 GiB.*TiledGram.*Gram\.linear"):
         mp.Gram.from_kernel(X, mp.Gaussian(1.0))
     monkeypatch.setattr(matrices, "available_memory", lambda: 1000)
     with pytest.raises(MemoryError, match="float32 input"):

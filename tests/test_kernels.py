@@ -56,3 +56,12 @@ def test_gaussian_never_exceeds_one(rng):
 def test_bad_parameters(make):
     with pytest.raises(ValueError, match=r"must be .*, got"):
         make()
+
+
+def test_a_kernel_of_your_own_may_return_a_new_array(rng):
+    class Squared(mp.kernels.ProductKernel):
+        def apply(self, block):
+            return block**2
+
+    X = rng.standard_normal((300, 3))
+    np.testing.assert_allclose(mp.Gram.from_kernel(X, Squared()).K, (X @ X.T) ** 2)

@@ -78,3 +78,33 @@ def test_infinite_boxes_make_no_nan():
     np.testing.assert_array_equal(problem.box(problem.box_size(np.inf)), [np.inf, np.inf, 0])
     small = mp.Problem(mp.Gram.linear(GRAM.X.astype(np.float32)), [1, -1, 0], box_scale=1e30)
     assert small.box_size(1e20) == np.inf
+
+
+def test_decision_values_of_new_samples():
+    problem = mp.Problem(GRAM, [1, -1, 1])
+    u = np.array([-0.3, -0.1, -0.7])
+    np.testing.assert_allclose(problem.decision(u, GRAM.X), -problem.scores(u))
+
+
+def test_common_mistakes_are_named():
+    X = np.array([[1.0], [2.0]])
+    with pytest.raises(TypeError, match=r"gram must be a Gram, got ndarray.*Gram\.from_matrix"):
+        mp.Problem(X @ X.T, [1, -1])
+    with pytest.raises(ValueError, match=r"2 \* y - 1"):
+        mp.Problem(GRAM, [0, 1, 1])
+    with pytest.raises(TypeError, match=r"schedule must be a callable.*got 1\.0"):
+        mp.DualDescent(1.0)
+    with pytest.raises(TypeError, match=r"momentum must be None, Inertia"):
+        mp.DualDescent(mp.PowerDecay(1.0), momentum=0.9)
+    with pytest.raises(TypeError, match=r"stop must be a rule"):
+        mp.run(mp.DualDescent(mp.PowerDecay(1.0)), mp.Problem(GRAM, [1, -1, 1]), 3, stop=1e-3)
+    with pytest.raises(TypeError, match=r"kernel 'rbf' takes sigma; given: none"):
+        mp.Gram.from_kernel(X, "rbf")
+    with pytest.raises(TypeError, match=r"kernel 'rbf' takes sigma; given: gamma"):
+        mp.Gram.from_kernel(X, "rbf", gamma=1.0)
+    with pytest.raises(TypeError, match=r"an instance, such as Gaussian\(\.\.\.\)"):
+        mp.Gram.from_kernel(X, mp.Gaussian)
+    with pytest.raises(TypeError, match=r"sigma given beside a kernel"):
+        mp.Gram.from_kernel(X, mp.Gaussian(1.0), sigma=2.0)
+    with pytest.raises(ValueError, match=r"one label −1 or \+1 for each of the 2 rows of X"):
+        mp.HeldOutError(mp.Problem(GRAM, [1, -1, 1]), np.eye(2), [0, 1])

@@ -139,7 +139,14 @@ def test_observing_names_callables_and_mappings():
     assert path["other"].shape == (4, 2)
     with pytest.raises(ValueError, match="'margins' cannot be observed; known are margin"):
         mp.run(solver(), p, 3, observe=["margins"])
-    with pytest.raises(KeyError, match="'error' was not observed; this path has seconds, other"):
+    path = mp.run(solver(), p, 3, observe={"other": twice, "m": "margin"})
+    assert path["m"].shape == (4, 2)
+    with pytest.raises(ValueError, match="name 'twice' is taken"):
+        mp.run(solver(), p, 3, observe=[twice, twice])
+    with pytest.raises(ValueError, match="name 'step' is taken"):
+        mp.run(solver(), p, 3, observe={"step": twice})
+    assert repr(path) == "<Path of DualDescent: 3 steps, 2 columns, steps>"
+    with pytest.raises(KeyError, match=r"'error' was not observed; this path has seconds, other, m. Pass"):
         path["error"]
 
 

@@ -15,15 +15,19 @@ from .path import Path, Status
 from .problem import Problem
 from .running import resume, run
 from .schedules import Constant, GeometricDecay, LogDecay, PowerDecay
-from .solvers import DualDescent, State
-from .stopping import CertifiedMargin
+from .selection import CrossValidatedPath, cross_validate_path
+from .solvers import CoordinateDescent, DualDescent, State
+from .stopping import CertifiedMargin, NoImprovement
+from .tiled import TiledGram
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
     "CertifiedMargin",
     "Constant",
+    "CoordinateDescent",
     "Cosine",
+    "CrossValidatedPath",
     "DualDescent",
     "Gaussian",
     "GeometricDecay",
@@ -35,6 +39,7 @@ __all__ = [
     "Laplacian",
     "Linear",
     "LogDecay",
+    "NoImprovement",
     "Path",
     "Polynomial",
     "PowerDecay",
@@ -42,6 +47,8 @@ __all__ = [
     "Reference",
     "State",
     "Status",
+    "TiledGram",
+    "cross_validate_path",
     "datasets",
     "duality_gap",
     "margin_bounds",

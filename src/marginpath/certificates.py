@@ -80,7 +80,7 @@ def _bounds(problem: Problem, u: Array, scores: Array, guard: float) -> tuple[Ar
     lower = xp.where((divisor > 0) & (total > 0), smallest / safe, zero)
     safe = xp.where(total > 0, total, xp.ones_like(total))
     upper = xp.where(total > 0, norm_high / safe * (1 + guard), cap)
-    return lower, xp.minimum(upper, cap)
+    return xp.asarray(lower), xp.asarray(xp.minimum(upper, cap))
 
 
 def _trivial(problem: Problem) -> tuple[Array, Array]:

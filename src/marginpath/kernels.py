@@ -7,6 +7,7 @@ so that a block costs one matrix product and one pass over its entries.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -28,7 +29,7 @@ class Kernel(Protocol):
 
 
 class ProductKernel:
-    """A kernel φ(⟨left(x), right(z)⟩); subclasses say what left, right, φ and k(x, x) are."""
+    """A kernel φ(⟨left(x), right(z)⟩); subclasses say what left, right and φ are."""
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
         """Return the block k(x_i, z_j); Z = None stands for X."""
@@ -47,18 +48,23 @@ class ProductKernel:
         if sp.issparse(left):
             block = (left @ right.T).toarray()
         elif is_numpy(left):
-            return self.apply(np.matmul(left, right.T, out=out))
+            block = np.matmul(left, right.T, out=out)
         else:
             block = left @ right.T
         block = self.apply(block)
-        if out is not None:
-            out[...] = block
-            return out
-        return block
+        if out is None or block is out:
+            return block
+        out[...] = block
+        return out
 
     def diagonal(self, X: Array) -> Array:
         """Return k(x_i, x_i) for every row."""
-        raise NotImplementedError
+        left, right = self.factors(X, X)
+        if sp.issparse(left):
+            products = np.asarray(left.multiply(right).sum(axis=1)).reshape(-1, 1)
+        else:
+            products = namespace(left).sum(left * right, axis=1)[:, None]
+        return self.apply(products)[:, 0]
 
 
 @dataclass(frozen=True)
@@ -246,7 +252,13 @@ def as_kernel(kernel: str | Callable[..., Any], **params: Any) -> Kernel:
     >>> as_kernel("rbf", sigma=2.0)
     Gaussian(sigma=2.0)
     """
+    if isinstance(kernel, type):
+        raise TypeError(f"kernel must be an instance, such as {kernel.__name__}(...), not the class itself.")
     if callable(kernel):
+        if params:
+            raise TypeError(
+                f"{', '.join(params)} given beside a kernel that has its own settings: {kernel!r}."
+            )
         return kernel
     if kernel == "sigmoid":
         raise ValueError(
@@ -255,7 +267,12 @@ def as_kernel(kernel: str | Callable[..., Any], **params: Any) -> Kernel:
         )
     if kernel not in _NAMES:
         raise ValueError(f"kernel {kernel!r} is unknown; known are {', '.join(_NAMES)}, or a callable.")
-    return _NAMES[kernel](**params)
+    try:
+        return _NAMES[kernel](**params)
+    except TypeError:
+        needed = ", ".join(inspect.signature(_NAMES[kernel]).parameters) or "no parameters"
+        given = ", ".join(params) or "none"
+        raise TypeError(f"kernel {kernel!r} takes {needed}; given: {given}.") from None
 
 
 def squared_norms(X: Array) -> Array:

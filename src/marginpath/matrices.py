@@ -22,7 +22,7 @@ def fill_symmetric(kernel: Kernel, X: Array) -> Array:
     """Compute k(x_i, x_j), each pair once, in tiles written in place and shared between the cores."""
     xp, n = namespace(X), X.shape[0]
     K = xp.empty((n, n), dtype=X.dtype, device=device(X))
-    write = _tile_writer(kernel, X)
+    write = tile_writer(kernel, X)
 
     def fill_rows(rows: tuple[int, int]) -> None:
         a, b = rows
@@ -34,7 +34,7 @@ def fill_symmetric(kernel: Kernel, X: Array) -> Array:
             write(K[a:b, c:e], a, b, c, e)
             K[c:e, a:b] = K[a:b, c:e].T
 
-    _for_each(fill_rows, blocks(n, _ROWS), parallel=is_numpy(K))
+    for_each(fill_rows, blocks(n, _ROWS), parallel=is_numpy(K))
     if is_numpy(K) and hasattr(kernel, "diagonal"):
         np.fill_diagonal(K, kernel.diagonal(X))  # exact, where the product above is rounded
     return K
@@ -93,7 +93,7 @@ def require_memory(n: int, dtype: Any) -> None:
         raise MemoryError(
             f"The kernel matrix of {n:,} samples takes {needed / 2**30:,.1f} GiB, but only "
             f"{free / 2**30:,.1f} GiB of memory are free. Use float32 input (half the size), "
-            f"Gram.linear(X) for a linear kernel (never forms the matrix), or fewer samples."
+            f"TiledGram(X, kernel), which is never stored, or Gram.linear(X) for a linear kernel."
         )
 
 
@@ -107,7 +107,8 @@ def available_memory() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _tile_writer(kernel: Kernel, X: Array) -> Callable[[Array, int, int, int, int], None]:
+def tile_writer(kernel: Kernel, X: Array) -> Callable[[Array, int, int, int, int], None]:
+    """Return what writes the tile of rows a … b − 1 and columns c … e − 1 of the kernel matrix."""
     if isinstance(kernel, ProductKernel):
         left, right = kernel.factors(X, X)
 
@@ -121,9 +122,7 @@ def _tile_writer(kernel: Kernel, X: Array) -> Callable[[Array, int, int, int, in
     return write
 
 
-def _for_each(
-    task: Callable[[tuple[int, int]], None], items: Iterable[tuple[int, int]], *, parallel: bool
-) -> None:
+def for_each(task: Callable[[Any], None], items: Iterable[Any], *, parallel: bool) -> None:
     """Run the tasks; in parallel, each on one core with a single-threaded BLAS."""
     if not parallel:
         for item in items:

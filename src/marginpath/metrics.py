@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from .arrays import Array, to_numpy
 from .certificates import duality_gap, state_margin_bounds
 from .problem import Problem
@@ -60,6 +62,11 @@ def support(problem: Problem, state: State) -> Array:
     return xp.sum(xp.astype(state.u != 0, xp.int64), axis=0)
 
 
+def bound(problem: Problem, state: State) -> Array:
+    """Return the box size 1/λ_t of the last update, scikit-learn's C."""
+    return state.bound
+
+
 def margin_lower(problem: Problem, state: State) -> Array:
     """Return the certified lower bound on the maximum margin."""
     return state_margin_bounds(problem, state)[0]
@@ -83,6 +90,7 @@ METRICS: dict[str, Metric] = {
     "margin_lower": margin_lower,
     "margin_upper": margin_upper,
     "support": support,
+    "bound": bound,
 }
 
 
@@ -151,6 +159,11 @@ class HeldOutError:
     def __init__(self, problem: Problem, X: Array, y: Array) -> None:
         self.cross = problem.gram.cross(X)
         labels = to_numpy(y)
+        if labels.shape[:1] != (X.shape[0],) or not np.isin(labels, (-1, 1)).all():
+            raise ValueError(
+                f"HeldOutError needs one label −1 or +1 for each of the {X.shape[0]} rows of X, got shape "
+                f"{labels.shape} with {', '.join(map(str, np.unique(labels)[:5].tolist()))}."
+            )
         if labels.ndim == 1 and len(problem.shape) == 2:
             labels = labels[:, None]
         self.y = problem.xp.asarray(labels, dtype=problem.gram.dtype, device=problem.gram.device)

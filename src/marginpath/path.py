@@ -40,7 +40,7 @@ class Status(StrEnum):
         }[self]
 
 
-@dataclass
+@dataclass(repr=False)
 class Path:
     """What a run left: observed numbers, kept states, the last state, a status for each column.
 
@@ -76,11 +76,17 @@ class Path:
         """The steps at which the path was observed."""
         return np.asarray(self.rows["step"], dtype=np.int64)
 
+    def __repr__(self) -> str:
+        """Say where the path stands, not all that it holds."""
+        shape = "" if self.stop_steps.ndim == 0 else f", {len(self.stop_steps)} columns"
+        return f"<Path of {type(self.solver).__name__}: {self.last.t} steps{shape}, {self.ended.value}>"
+
     def __getitem__(self, name: str) -> np.ndarray:
         """Return what was observed under that name, or ``"seconds"``, the time spent in steps."""
         if name not in self.rows:
             known = ", ".join(n for n in self.rows if n != "step")
-            raise KeyError(f"{name!r} was not observed; this path has {known}. Pass observe=[{name!r}].")
+            advice = f" Pass observe=[{name!r}]." if name in METRICS else ""
+            raise KeyError(f"{name!r} was not observed; this path has {known}.{advice}")
         return np.asarray(self.rows[name])
 
     @property
@@ -144,9 +150,14 @@ class Path:
         table = {}
         if self.stop_steps.ndim:
             table["column"] = np.broadcast_to(np.arange(shape[1]), shape).ravel()
-        for name in self.rows:
+        for name in self._scalars():
             table[name] = np.broadcast_to(np.asarray(self.rows[name]).T, shape[::-1]).T.ravel()
         return pd.DataFrame(table).set_index("step").reset_index()
+
+    def _scalars(self) -> list[str]:
+        """Names of what is one number a step, or one for each column."""
+        shapes = (), self.stop_steps.shape
+        return [name for name, values in self.rows.items() if np.shape(values[0]) in shapes]
 
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write the path to one npz file that cannot run code when loaded."""
@@ -213,20 +224,26 @@ def advance(solver: Solver[Any], problem: Problem, state: State, running: np.nda
 def as_observers(observe: Observe) -> dict[str, Metric]:
     """Give every observed quantity a name."""
     if isinstance(observe, Mapping):
-        return dict(observe)
-    items: Iterable[Any] = [observe] if isinstance(observe, str) or callable(observe) else observe
+        named: list[tuple[str, Any]] = list(observe.items())
+    else:
+        items: Iterable[Any] = [observe] if isinstance(observe, str) or callable(observe) else observe
+        named = [(x if isinstance(x, str) else getattr(x, "__name__", type(x).__name__), x) for x in items]
     found: dict[str, Metric] = {}
-    for item in items:
-        if callable(item):
-            found[getattr(item, "__name__", type(item).__name__)] = item
-        elif item in METRICS:
-            found[item] = METRICS[item]
-        else:
+    for name, item in named:
+        if not callable(item) and item not in METRICS:
             raise ValueError(f"{item!r} cannot be observed; known are {', '.join(METRICS)}, or a callable.")
+        if name in found or name in ("step", "seconds"):
+            raise ValueError(f"The name {name!r} is taken: pass a mapping that gives each its own name.")
+        found[name] = item if callable(item) else METRICS[item]
     return found
 
 
 def _records() -> list[type]:
     modules: list[Any] = [losses, momentum, schedules, solvers]
     values: list[Callable[..., Any]] = [v for module in modules for v in vars(module).values()]
-    return [v for v in values if isinstance(v, type) and is_dataclass(v)]
+    return [v for v in values if isinstance(v, type) and is_dataclass(v)] + _subclasses(State)
+
+
+def _subclasses(cls: type) -> list[type]:
+    children: list[type] = cls.__subclasses__()
+    return [x for child in children for x in (child, *_subclasses(child))]

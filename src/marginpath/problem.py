@@ -51,6 +51,11 @@ class Problem:
         sample_weight: Array | None = None,
         box_scale: Array | float | None = None,
     ) -> None:
+        if not isinstance(gram, Gram):
+            raise TypeError(
+                f"gram must be a Gram, got {type(gram).__name__}. Use Gram.from_kernel(X, kernel), "
+                f"Gram.linear(X), or Gram.from_matrix(K) for a kernel matrix."
+            )
         labels = to_numpy(y)
         _check_labels(labels, gram.shape[0])
         weights = _checked_weights(sample_weight, gram.shape[0])
@@ -91,6 +96,10 @@ class Problem:
     def margins(self, scores: Array) -> Array:
         """Return m = Z w = −Y∘S, the margins y_i f(x_i)."""
         return -self.Y * scores
+
+    def decision(self, u: Array, X: Array) -> Array:
+        """Return f(x) = −Σ_i y_i u_i k(x_i, x) for new samples, per column; its sign is the class."""
+        return self.gram.cross(X) @ (-self.Y * u)
 
     def squared_norm(self, u: Array, scores: Array) -> Array:
         """Return ‖w‖² = uᵀ A u, per column."""
@@ -168,9 +177,10 @@ def _check_classes(labels: np.ndarray, mass: np.ndarray) -> None:
         absent = ~np.any((labels == sign) & (mass > 0), axis=0)
         if np.any(absent):
             where = "" if labels.ndim == 1 else f" in column(s) {np.flatnonzero(absent).tolist()}"
+            hint = " For labels 0 and 1 give 2 * y - 1." if np.min(labels) == 0 else ""
             raise ValueError(
                 f"y has no sample of class {sign:+d}{where} (of positive weight). "
-                f"Both classes are needed to separate them."
+                f"Both classes are needed to separate them.{hint}"
             )
 
 

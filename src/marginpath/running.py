@@ -78,6 +78,8 @@ def run(
     _require_count("steps", steps, 0)
     _require_count("every", every, 1)
     _require_count("keep", keep, 0)
+    if not (stop is None or callable(stop)):
+        raise TypeError(f"stop must be a rule such as CertifiedMargin(1e-3), got {stop!r}.")
     observers = as_observers(observe)
     state = solver.init(problem, start)
     path = Path(

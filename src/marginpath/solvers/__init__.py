@@ -1,6 +1,37 @@
 """Solvers, one method a file; base.py has the protocol."""
 
 from .base import Solver, State
+from .coordinate_descent import CoordinateDescent, CoordinateDescentState
 from .dual_descent import DualDescent, DualDescentState
+from .gradient_descent import GradientDescent, GradientDescentState
+from .homotopic import HomotopicSubgradient, HomotopicSubgradientState
+from .mirror_descent import MirrorDescent, MirrorDescentState
+from .normalized_gradient import NormalizedGradient, NormalizedGradientState
+from .pegasos import Pegasos
+from .perceptron import Perceptron, SmoothPerceptronState
+from .subgradient import Subgradient, SubgradientState
+from .tikhonov import Tikhonov, TikhonovSolutions
 
-__all__ = ["DualDescent", "DualDescentState", "Solver", "State"]
+__all__ = [
+    "CoordinateDescent",
+    "CoordinateDescentState",
+    "DualDescent",
+    "DualDescentState",
+    "GradientDescent",
+    "GradientDescentState",
+    "HomotopicSubgradient",
+    "HomotopicSubgradientState",
+    "MirrorDescent",
+    "MirrorDescentState",
+    "NormalizedGradient",
+    "NormalizedGradientState",
+    "Pegasos",
+    "Perceptron",
+    "SmoothPerceptronState",
+    "Solver",
+    "State",
+    "Subgradient",
+    "SubgradientState",
+    "Tikhonov",
+    "TikhonovSolutions",
+]

@@ -62,6 +62,14 @@ class DualDescent:
     step_size: float | None = None
     loss: Loss = field(default_factory=Hinge)
 
+    def __post_init__(self) -> None:
+        if not callable(self.schedule):
+            raise TypeError(
+                f"schedule must be a callable t → λ_t, such as PowerDecay(1.0), got {self.schedule!r}."
+            )
+        if not (self.momentum is None or callable(self.momentum)):
+            raise TypeError(f"momentum must be None, Inertia(alpha) or a callable, got {self.momentum!r}.")
+
     def init(self, problem: Problem, start: Array | None = None) -> DualDescentState:
         """Start at u = 0, or at a given u; the first update brings it into the box."""
         u = problem.xp.zeros_like(problem.Y) if start is None else _checked_start(problem, start)

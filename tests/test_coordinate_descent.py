@@ -1,0 +1,173 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from naive import hard_margin, random_problem, separable
+
+import marginpath as mp
+
+
+def naive_sweeps(K, y, weights, schedule, steps, seed=0):
+    """The diagonal process by coordinates, from its description, for one column."""
+    n = len(y)
+    u, b = np.zeros(n), 0.0
+    for t in range(1, steps + 1):
+        at_bound = u == -b * weights
+        b = 1 / schedule(t)
+        u[at_bound] = -b * weights[at_bound]
+        for i in np.random.default_rng([seed, t, 0]).permutation(n):
+            if weights[i] > 0:
+                gradient = y[i] * (K[i] @ (y * u)) + 1
+                u[i] = min(max(u[i] - gradient / K[i, i], -b * weights[i]), 0)
+    return u
+
+
+@pytest.mark.parametrize("schedule", [mp.PowerDecay(1.0), mp.GeometricDecay(4.0, 1.3), mp.Constant(0.5)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_agrees_with_the_naive_reference(schedule, weighted):
+    _, K, y = random_problem(0, 14, "kernel")
+    weights = np.arange(14) % 3 + 1.0 if weighted else np.ones(14)
+    problem = mp.Problem(mp.Gram.from_matrix(K), y, weights)
+    path = mp.run(mp.CoordinateDescent(schedule, refresh=7), problem, 40)
+    np.testing.assert_allclose(path.last.u, naive_sweeps(K, y, weights, schedule, 40), rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(path.last.scores, K @ (y * path.last.u), rtol=1e-10, atol=1e-10)
+    at_bound = path.last.u == -path.last.bound * weights
+    np.testing.assert_allclose(path.last.aggregate, K @ (y * weights * at_bound), rtol=1e-10, atol=1e-10)
+
+
+@given(seed=st.integers(0, 10**6), λ=st.sampled_from([0.3, 5.0]), kind=st.sampled_from(["linear", "kernel"]))
+def test_reaches_the_solution_at_a_fixed_lambda(seed, λ, kind):
+    X, K, y = random_problem(seed, 15, kind)
+    gram = mp.Gram.linear(X) if kind == "linear" else mp.Gram.from_matrix(K)
+    path = mp.run(
+        mp.CoordinateDescent(mp.Constant(λ), sweeps=200), mp.Problem(gram, y), 3, observe="duality_gap"
+    )
+    assert path["duality_gap"][-1] <= 1e-3 * (1 + abs(path.last.u).sum())
+
+
+def test_linear_grams_take_the_same_steps():
+    X, y = separable(1, 40, 6)
+    X[:, 2] *= np.random.default_rng(0).random(40) < 0.3
+    X[5] = 0
+    Y = np.stack([y, np.where(np.arange(40) % 4, y, 0), -y], axis=1)
+    solver = mp.CoordinateDescent(mp.GeometricDecay(3.0, 1.4))
+    grams = [mp.Gram.from_kernel(X, mp.Linear()), mp.Gram.linear(X), mp.Gram.linear(sp.csr_array(X))]
+    paths = [mp.run(solver, mp.Problem(gram, Y), 15, observe=["margin", "error"]) for gram in grams]
+    for path in paths[1:]:
+        np.testing.assert_allclose(path.last.u, paths[0].last.u, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(path.last.scores, paths[0].last.scores, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(path["margin"], paths[0]["margin"], atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["linear", "kernel"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_columns_threads_and_order_do_not_matter(kind, dtype):
+    rng = np.random.default_rng(0)
+    X, _, y = random_problem(3, 60, "kernel")
+    X = X.astype(dtype)
+    gram = mp.Gram.linear(X) if kind == "linear" else mp.Gram.from_kernel(X, mp.Gaussian(0.7))
+    Y = rng.permuted(np.repeat(y[:, None], 5, axis=1), axis=0)
+    schedule = mp.GeometricDecay(10.0, 1.5)
+    runs = [
+        mp.run(mp.CoordinateDescent(schedule, threads=threads), mp.Problem(gram, Y), 20)
+        for threads in (1, 2, 3)
+    ]
+    for path in runs[1:]:
+        np.testing.assert_array_equal(path.last.u, runs[0].last.u, strict=True)
+    for j in range(5):
+        alone = mp.run(mp.CoordinateDescent(schedule), mp.Problem(gram, Y[:, j]), 20).last
+        assert alone.u.dtype == dtype
+        tolerance = 1e-12 if dtype == np.float64 or kind == "kernel" else 1e-6
+        np.testing.assert_allclose(runs[0].last.u[:, j], alone.u, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("kind", ["linear", "kernel"])
+@pytest.mark.parametrize("cut", [0, 3, 10, 11])
+def test_resume_is_bit_equal(kind, cut, tmp_path):
+    X, K, y = random_problem(0, 20, kind)
+    gram = mp.Gram.linear(X) if kind == "linear" else mp.Gram.from_matrix(K)
+    problem = mp.Problem(gram, np.stack([y, -y], axis=1))
+
+    def stop(problem, state, path):
+        return np.array([state.t >= 12, False])
+
+    solver = mp.CoordinateDescent(refresh=5)
+    whole = mp.run(solver, problem, 20, stop=stop, observe="margin")
+    mp.run(solver, problem, cut, stop=stop, observe="margin").save(tmp_path / "p.npz")
+    resumed = mp.resume(mp.Path.load(tmp_path / "p.npz"), problem, 20 - cut, stop=stop)
+    np.testing.assert_array_equal(resumed.last.u, whole.last.u, strict=True)
+    np.testing.assert_array_equal(resumed["margin"], whole["margin"])
+
+
+@given(seed=st.integers(0, 10**6), kind=st.sampled_from(["linear", "kernel"]))
+def test_the_default_schedule_starts_where_the_path_begins(seed, kind):
+    X, K, y = random_problem(seed, 12, kind)
+    problem = mp.Problem(mp.Gram.linear(X) if kind == "linear" else mp.Gram.from_matrix(K), y)
+    path = mp.run(mp.CoordinateDescent(), problem, 2)
+    first, second = path.state(1), path.state(2)
+    λ = np.max(y * (K @ y))
+    np.testing.assert_allclose(first.u, -1 / λ, rtol=1e-12)  # the solution at λ_max: all at the bound
+    assert float(second.bound) == pytest.approx(1.5 / λ)
+    assert np.any(second.u != -second.bound)
+
+
+@given(seed=st.integers(0, 10**6), kind=st.sampled_from(["linear", "kernel"]))
+def test_the_path_ends_at_the_maximum_margin(seed, kind):
+    X, K, y = random_problem(seed, 12, kind)
+    gram = mp.Gram.linear(X) if kind == "linear" else mp.Gram.from_matrix(K)
+    problem = mp.Problem(gram, y)
+    path = mp.run(mp.CoordinateDescent(sweeps=50), problem, 300, stop=mp.CertifiedMargin(1e-3))
+    lower, upper = mp.margin_bounds(problem, path.last.u)
+    _, margin = hard_margin(K, y)
+    assert lower <= margin * (1 + 1e-7)
+    assert upper >= margin * (1 - 1e-7)
+    assert path.status == "stopped"
+
+
+def test_float32_scores_do_not_drift():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 2)).astype(np.float32)
+    y = np.where(rng.random(400) < 0.5, 1, -1)  # pure noise: large coefficients that cancel
+    problem = mp.Problem(mp.Gram.from_kernel(X, mp.Gaussian(1.0)), y)
+    path = mp.run(mp.CoordinateDescent(refresh=1000), problem, 45)
+    exact = problem.gram.K.astype(float) @ (y * path.last.u.astype(float))
+    assert path.last.u.min() < -1e3
+    np.testing.assert_allclose(path.last.scores, exact, rtol=1e-5, atol=1e-3)
+
+
+def test_tolerance_leaves_settled_coordinates_alone():
+    _, K, y = random_problem(1, 30, "kernel")
+    problem = mp.Problem(mp.Gram.from_matrix(K), y)
+    exact = mp.run(mp.CoordinateDescent(mp.Constant(0.1)), problem, 400).last
+    loose = mp.run(mp.CoordinateDescent(mp.Constant(0.1), tol=0.05), problem, 400).last
+    gradient = problem.Y * loose.scores + 1
+    violation = np.where(loose.u == 0, np.maximum(gradient, 0), np.abs(gradient))
+    violation = np.where(loose.u == -loose.bound, np.maximum(-gradient, 0), violation)
+    assert not np.array_equal(exact.u, loose.u)
+    assert violation.max() <= 0.05 + 1e-12
+
+
+def test_masks_zero_rows_and_infinite_boxes():
+    X, y = separable(0, 12, 3)
+    X[4] = 0
+    y[7] = 0
+    for gram in (mp.Gram.linear(X), mp.Gram.from_kernel(X, mp.Linear())):
+        path = mp.run(mp.CoordinateDescent(mp.GeometricDecay(1.0)), mp.Problem(gram, y), 1200, keep=0)
+        assert path.last.u[7] == 0
+        assert np.isfinite(path.last.u).all()
+        assert np.isfinite(path.last.scores).all()
+
+
+def test_bad_settings():
+    import array_api_strict
+
+    for bad in ({"ratio": 1.0}, {"sweeps": 0}, {"refresh": 0}, {"tol": -1.0}):
+        with pytest.raises(ValueError, match=f"{next(iter(bad))} must be"):
+            mp.CoordinateDescent(**bad)
+    _, K, y = random_problem(0, 6, "kernel")
+    with pytest.raises(ValueError, match="starts at u = 0"):
+        mp.run(mp.CoordinateDescent(), mp.Problem(mp.Gram.from_matrix(K), y), 1, start=np.zeros(6))
+    strict = mp.Problem(mp.Gram.from_matrix(array_api_strict.asarray(K)), y)
+    with pytest.raises(TypeError, match=r"NumPy arrays.*Use DualDescent"):
+        mp.run(mp.CoordinateDescent(), strict, 1)

@@ -1,0 +1,55 @@
+"""A wheel that works where nothing but its own dependencies is installed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import marginpath as mp
+
+ROOT = Path(__file__).parents[1]
+
+SMOKE = """
+import pathlib, sys, numpy as np, marginpath as mp
+assert pathlib.Path(mp.__file__).is_relative_to(sys.prefix), mp.__file__
+data = mp.datasets.toy()
+problem = mp.Problem(mp.Gram.from_kernel(data.X, mp.Gaussian(sigma=1.0)), data.y)
+path = mp.run(mp.DualDescent(mp.PowerDecay(10.0), mp.Inertia(3)), problem, steps=500, observe=["margin"])
+lower, upper = mp.margin_bounds(problem, path.last.u)
+assert 0 < lower <= upper < 1.01 * lower, (lower, upper)
+print(mp.__version__)
+"""
+
+
+def call(*command, cwd):
+    ran = subprocess.run(
+        [str(part) for part in command], cwd=cwd, capture_output=True, text=True, timeout=600, check=False
+    )
+    return ran.returncode, ran.stdout, ran.stderr
+
+
+@pytest.mark.heavy
+def test_the_wheel_installs_and_runs(tmp_path):
+    code, _, errors = call(sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path, ROOT, cwd=tmp_path)
+    assert code == 0, errors
+    (wheel,) = tmp_path.glob("*.whl")
+
+    environment = tmp_path / "environment"
+    python = environment / "bin" / "python"
+    assert call(sys.executable, "-m", "venv", environment, cwd=tmp_path)[0] == 0
+    code, _, errors = call(python, "-m", "pip", "install", "--quiet", wheel, cwd=tmp_path)
+    assert code == 0, errors
+
+    code, printed, errors = call(python, "-W", "error", "-c", SMOKE, cwd=tmp_path)
+    assert code == 0, errors
+    assert printed.strip() == mp.__version__
+    assert (environment / "bin" / "marginpath").exists()
+
+    typed = call(
+        python, "-c", "import marginpath, os; print(os.listdir(marginpath.__path__[0]))", cwd=tmp_path
+    )
+    assert "py.typed" in typed[1]
+    code, _, errors = call(environment / "bin" / "marginpath", "demo", cwd=tmp_path)
+    assert code == 1
+    assert 'pip install "marginpath[cli]"' in errors

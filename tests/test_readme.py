@@ -1,0 +1,64 @@
+"""Every example that the prose shows is run."""
+
+import doctest
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import marginpath as mp
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+PAGES = [README, *sorted(ROOT.glob("C*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+
+
+def blocks(page: Path, language: str) -> list[tuple[int, str]]:
+    """Return (line, code) of the fenced blocks in that language."""
+    text = page.read_text(encoding="utf-8")
+    found = re.finditer(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [(text.count("\n", 0, match.start(1)), match[1]) for match in found]
+
+
+def execute(page: Path) -> dict:
+    """Run the python blocks of a page one after another, in one namespace."""
+    names: dict = {"__name__": page.stem}
+    for line, code in blocks(page, "python"):
+        exec(compile("\n" * line + code, page.name, "exec"), names)  # tracebacks show the page's lines
+    return names
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES[1:] if blocks(p, "python")], ids=lambda p: p.name)
+def test_python_blocks_run(page):
+    execute(page)
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "pycon")], ids=lambda p: p.name)
+def test_sessions_print_what_they_show(page):
+    session = "\n".join(code for _, code in blocks(page, "pycon"))
+    test = doctest.DocTestParser().get_doctest(session, {}, page.name, str(page), 0)
+    report: list[str] = []
+    doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=report.append)
+    assert not report, "".join(report)
+
+
+def test_the_readme_example_does_what_it_says():
+    names = execute(README)
+    path, y_new = names["path"], names["y_new"]
+    assert 0 < names["best"] < path.last.t
+    assert np.mean(names["predicted"] != y_new) == path["error"].min() < path["error"][-1] / 3
+    assert 0 < names["lower"] < names["upper"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page):
+    targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8"))
+    missing = [target for target in targets if not (page.parent / target).exists()]
+    assert not missing, f"{page.name} links to {missing}"
+
+
+def test_the_interface_page_lists_every_public_name():
+    listed = set(re.findall(r"^   (\w+)$", (ROOT / "docs" / "api.rst").read_text(), re.MULTILINE))
+    assert listed == set(mp.__all__)
