@@ -104,7 +104,6 @@ def with_exact_step(name, A):
 
 @every_solver
 @pytest.mark.parametrize("kind", DEGENERATE)
-@pytest.mark.filterwarnings("ignore:step_size")  # 1/‖K‖ itself is over its certified lower bound
 def test_agrees_with_the_naive_reference_on_degenerate_data(name, kind):
     X, y = degenerate(kind)
     A = np.outer(y, y) * (X @ X.T)
@@ -120,7 +119,6 @@ def test_agrees_with_the_naive_reference_on_degenerate_data(name, kind):
 
 @every_solver
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.filterwarnings("ignore:step_size")
 def test_agrees_with_the_naive_reference_on_a_kernel(name, seed):
     _, K, y = random_problem(seed, 10, "kernel")
     A = np.outer(y, y) * K
@@ -171,7 +169,6 @@ def test_a_stopped_column_leaves_the_others_alone(name):
 
 
 @pytest.mark.parametrize("name", [n for n in SOLVERS if n not in ("perceptron", "pegasos")])
-@pytest.mark.filterwarnings("ignore:step_size")
 def test_weight_two_is_the_sample_twice(name):
     X, y = separable(4, 10, 3)
     weights = np.array([1, 2, 0, 3, 1, 1, 2, 0, 1, 1])
@@ -293,8 +290,8 @@ def test_pegasos_solves_the_problem_at_its_lambda():
     problem = mp.Problem(mp.Gram.linear(X), y)
     exact = solvers.Tikhonov([0.5]).solve(problem)
     reference = mp.Reference(problem, exact.u[0])
-    path = mp.run(Pegasos(0.5), problem, 10_000, observe={"distance": reference.distance}, every=5000)
-    assert path["distance"][-1] < 0.1 * float(reference.norm)
+    path = mp.run(Pegasos(0.5), problem, 6000, observe={"distance": reference.distance}, every=2000)
+    assert path["distance"][-1] < 0.15 * float(reference.norm)
 
 
 @every_solver
@@ -311,7 +308,6 @@ def test_float32_stays_and_other_arrays_do(name, xp):
 
 
 @every_solver
-@pytest.mark.filterwarnings("ignore:step_size")
 def test_sparse_features(name):
     X, y = separable(5, 15, 4)
     a, b = (
@@ -351,7 +347,7 @@ def test_all_zero_data_does_no_harm(name):
 @every_solver
 def test_data_that_nothing_separates_stay_finite(name):
     X, y = np.array([[1.0, 0.2], [1.0, 0.2], [0.3, -1.0]]), np.array([1.0, -1.0, 1.0])
-    path = mp.run(SOLVERS[name], mp.Problem(mp.Gram.linear(X), y), 500, observe=["margin", "margin_upper"])
+    path = mp.run(SOLVERS[name], mp.Problem(mp.Gram.linear(X), y), 200, observe=["margin", "margin_upper"])
     assert np.isfinite(path.last.u).all()
     assert np.all(path["margin"] <= 1e-12)
 

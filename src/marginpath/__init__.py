@@ -4,11 +4,11 @@ One run travels from a heavily regularized classifier to the maximum-margin one;
 the regularization.
 """
 
-from . import datasets, metrics, noise
+from . import datasets, metrics, noise, regression
 from .certificates import duality_gap, margin_bounds
 from .gram import Gram
 from .kernels import Cosine, Gaussian, Kernel, Laplacian, Linear, Polynomial
-from .losses import Hinge
+from .losses import Exponential, Hinge, Logistic, SquaredHinge
 from .metrics import HeldOutError, Reference
 from .momentum import Inertia
 from .path import Path, Status
@@ -16,9 +16,23 @@ from .problem import Problem
 from .running import resume, run
 from .schedules import Constant, GeometricDecay, LogDecay, PowerDecay
 from .selection import CrossValidatedPath, cross_validate_path
-from .solvers import CoordinateDescent, DualDescent, State
+from .solvers import (
+    CoordinateDescent,
+    DualDescent,
+    GradientDescent,
+    HomotopicSubgradient,
+    MirrorDescent,
+    NormalizedGradient,
+    Pegasos,
+    Perceptron,
+    State,
+    Subgradient,
+    Tikhonov,
+    TikhonovSolutions,
+)
 from .stopping import CertifiedMargin, NoImprovement
 from .tiled import TiledGram
+from .widths import SquaredDistances, WidthSearch, cross_validate_widths, default_widths
 
 __version__ = "0.1.0.dev0"
 
@@ -29,31 +43,48 @@ __all__ = [
     "Cosine",
     "CrossValidatedPath",
     "DualDescent",
+    "Exponential",
     "Gaussian",
     "GeometricDecay",
+    "GradientDescent",
     "Gram",
     "HeldOutError",
     "Hinge",
+    "HomotopicSubgradient",
     "Inertia",
     "Kernel",
     "Laplacian",
     "Linear",
     "LogDecay",
+    "Logistic",
+    "MirrorDescent",
     "NoImprovement",
+    "NormalizedGradient",
     "Path",
+    "Pegasos",
+    "Perceptron",
     "Polynomial",
     "PowerDecay",
     "Problem",
     "Reference",
+    "SquaredDistances",
+    "SquaredHinge",
     "State",
     "Status",
+    "Subgradient",
+    "Tikhonov",
+    "TikhonovSolutions",
     "TiledGram",
+    "WidthSearch",
     "cross_validate_path",
+    "cross_validate_widths",
     "datasets",
+    "default_widths",
     "duality_gap",
     "margin_bounds",
     "metrics",
     "noise",
+    "regression",
     "resume",
     "run",
 ]

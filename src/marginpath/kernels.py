@@ -177,12 +177,8 @@ class Gaussian(ProductKernel):
         _require(0 < self.sigma < np.inf, "sigma", self.sigma, "a positive finite number")
 
     def factors(self, X: Array, Z: Array) -> tuple[Array, Array]:
-        """Return [x/σ², −‖x‖²/(2σ²), 1] and [z, 1, −‖z‖²/(2σ²)]: their product is −d²/(2σ²)."""
-        X, Z = _centred(X, Z)
-        scale = float(self.sigma) ** -2
-        left = _with_columns(X * scale, squared_norms(X) * (-scale / 2), 1.0)
-        right = _with_columns(Z, 1.0, squared_norms(Z) * (-scale / 2))
-        return left, right
+        """Return two sides whose product is −d²/(2σ²)."""
+        return distance_factors(X, Z, 1 / (2 * float(self.sigma) ** 2))
 
     def apply(self, block: Array) -> Array:
         """Exponentiate; rounding must not make a squared distance negative."""
@@ -281,6 +277,13 @@ def squared_norms(X: Array) -> Array:
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
     xp = namespace(X)
     return np.einsum("ij,ij->i", X, X) if is_numpy(X) else xp.sum(X * X, axis=1)
+
+
+def distance_factors(X: Array, Z: Array, scale: float) -> tuple[Array, Array]:
+    """Return [2sx, −s‖x‖², 1] and [z, 1, −s‖z‖²]: their product is −s ‖x − z‖²."""
+    X, Z = _centred(X, Z)
+    left = _with_columns(X * (2 * scale), squared_norms(X) * -scale, 1.0)
+    return left, _with_columns(Z, 1.0, squared_norms(Z) * -scale)
 
 
 def _inverse_norms(X: Array) -> Array:

@@ -251,25 +251,35 @@ class FeatureSpace:
         g: Array,
         threads: int,
     ) -> None:
-        """Sweep all columns, each thread its own."""
-        from .sweeps import feature_sweep
+        """Sweep the columns in blocks whose fields stay in the cache, the blocks shared by the threads."""
+        from .sweeps import WIDTH, feature_sweep
 
         X = self.gram.X if sp.issparse(self.gram.X) else sp.csr_array(self.gram.X)
-        n = problem.shape[0]
         Y, mass, uu, ff, gg = (x.reshape(x.shape[0], -1) for x in (problem.Y, problem.mass, u, f, g))
         b = np.atleast_1d(bound)
+        columns = list(blocks(len(b), WIDTH))
 
         def part(first: int, last: int, stopped: Callable[[], bool]) -> None:
-            work = np.empty((3, last - first))
-            for a, e in blocks(n, _CHUNK):
-                if stopped():
-                    return
-                feature_sweep(
-                    order[a:e], X.data, X.indices, X.indptr, self.gram.diagonal,
-                    Y, mass, b, tol, uu, ff, gg, first, last, work,
-                )  # fmt: skip
+            for a, e in columns[first:last]:
+                near = [_padded(x[:, a:e], WIDTH) for x in (Y, mass, uu, ff, gg)]
+                bounds = _padded(b[None, a:e], WIDTH)[0]
+                for c, d in blocks(order.size, _CHUNK):
+                    if stopped():
+                        return
+                    feature_sweep(
+                        order[c:d], X.data, X.indices, X.indptr, self.gram.diagonal, bounds, tol, *near
+                    )
+                for far, x in zip((uu, ff, gg), near[2:], strict=True):
+                    far[:, a:e] = x[:, : e - a]
 
-        _in_parts(part, len(b), threads)
+        _in_parts(part, len(columns), threads)
+
+
+def _padded(x: np.ndarray, width: int) -> np.ndarray:
+    """Return a contiguous copy with columns of zeros up to the width."""
+    out = np.zeros((x.shape[0], width), dtype=x.dtype)
+    out[:, : x.shape[1]] = x
+    return out
 
 
 def _space(gram: Gram) -> KernelSpace | FeatureSpace:

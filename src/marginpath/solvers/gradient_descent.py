@@ -67,13 +67,13 @@ class GradientDescent:
         """Start at u = 0, or at a given u ≤ 0."""
         u = starting_point(problem, start)
         scores = problem.scores(u)
-        β = self._curvature(problem, scores)
+        lower, β = self._curvature(problem, scores)
         return GradientDescentState(
             t=0,
             u=u,
             scores=scores,
             bound=problem.box_size(math.inf),
-            step_size=chosen_step(problem, self.step_size, 1 / β),
+            step_size=chosen_step(problem, self.step_size, 1 / β, 1 / lower),
         )
 
     def step(self, problem: Problem, state: GradientDescentState) -> GradientDescentState:
@@ -82,19 +82,20 @@ class GradientDescent:
         u = state.u + state.step_size * problem.mass * self.loss.derivative(m)
         return replace(state, t=state.t + 1, u=u, scores=problem.scores(u))
 
-    def _curvature(self, problem: Problem, scores: Array) -> Array:
-        """Bound the largest eigenvalue of the Hessian on the level set of the start, per column."""
+    def _curvature(self, problem: Problem, scores: Array) -> tuple[Array, Array]:
+        """Return β per column, from the lower and the upper bound on what it is made of."""
         xp = problem.xp
         if math.isfinite(self.loss.smoothness):
-            norm = problem.norm_bounds()[1]
-            return xp.full_like(problem.box_scale, self.loss.smoothness * norm if norm > 0 else 1.0)
+            lower, upper = (self.loss.smoothness * norm or 1.0 for norm in problem.norm_bounds())
+            return xp.full_like(problem.box_scale, lower), xp.full_like(problem.box_scale, upper)
         value = self.loss.value(_counted(problem, problem.margins(scores)))
         total = xp.sum(problem.mass * value, axis=0)
         if not bool(xp.all(xp.isfinite(total))):
             raise ValueError("The loss at start is too large for the dtype. Scale start down, or pass None.")
         # Above the true value where that is next to nothing: 1/β stays finite.
         least = float(xp.finfo(total.dtype).smallest_normal) ** 0.5
-        return xp.maximum(total, xp.full_like(total, least)) * squared_radius(problem)
+        β = xp.maximum(total, xp.full_like(total, least)) * squared_radius(problem)
+        return β, β
 
 
 def _counted(problem: Problem, margins: Array) -> Array:

@@ -64,7 +64,7 @@ class MirrorDescent:
     def init(self, problem: Problem, start: Array | None = None) -> MirrorDescentState:
         """Start at u = 0, or at a given u ≤ 0."""
         u = starting_point(problem, start)
-        scores = problem.scores(u)
+        scores, θ = problem.scores(u), 1 / squared_radius(problem)
         return MirrorDescentState(
             t=0,
             u=u,
@@ -72,7 +72,7 @@ class MirrorDescent:
             bound=problem.box_size(math.inf),
             q=softmin(problem, problem.margins(scores)),
             g=problem.xp.zeros_like(u),
-            step_size=chosen_step(problem, self.step_size, 1 / squared_radius(problem)),
+            step_size=chosen_step(problem, self.step_size, θ, θ),
         )
 
     def step(self, problem: Problem, state: MirrorDescentState) -> MirrorDescentState:

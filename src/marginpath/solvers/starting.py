@@ -35,15 +35,15 @@ def squared_radius(problem: Problem) -> Array:
     return xp.where(largest > 0, largest, xp.ones_like(largest))
 
 
-def chosen_step(problem: Problem, given: float | None, safe: Array) -> Array:
-    """Return the step size of each column: the one given, or the safe one; warn where it is over that."""
+def chosen_step(problem: Problem, given: float | None, safe: Array, limit: Array) -> Array:
+    """Return the step size of each column, the one given or the safe one; warn where it is over the limit."""
     if given is None:
         return safe
-    smallest = float(problem.xp.min(safe))
+    smallest = float(problem.xp.min(limit))
     if given > 1.001 * smallest:
         warnings.warn(
             f"step_size = {given:.6g} is over {smallest:.6g}, up to which the method is proved to converge. "
-            f"Use that, or None for a safe choice.",
+            f"Use {float(problem.xp.min(safe)):.6g}, or None for a safe choice.",
             stacklevel=4,
         )
     return problem.xp.full_like(safe, given)

@@ -15,6 +15,9 @@ from typing import Any
 import numba
 import numpy as np
 
+#: Columns that a feature sweep works on at a time: one cache line of float64.
+WIDTH = 8
+
 # Contraction to fused multiply-add is the only liberty: results stay reproducible.
 _jit = numba.njit(nogil=True, cache=True, fastmath={"contract"}, boundscheck=False)
 
@@ -91,51 +94,49 @@ def feature_sweep(
     indices: Any,
     indptr: Any,
     diagonal: Any,
-    Y: Any,
-    mass: Any,
     b: Any,
     tol: float,
+    Y: Any,
+    mass: Any,
     u: Any,
     f: Any,
     g: Any,
-    first: int,
-    last: int,
-    work: Any,
 ) -> None:
-    """Sweep with CSR features: u, Y, mass are (n, k), f and g are (d, k); columns first … last − 1.
+    """Sweep WIDTH columns with CSR features: Y, mass and u are (n, WIDTH), f and g are (d, WIDTH).
 
-    f = Xᵀ(Y∘u) and S_i = ⟨x_i, f⟩: an update costs the non-zeros of x_i, all columns side by side.
+    f = Xᵀ(Y∘u) and S_i = ⟨x_i, f⟩: an update costs the non-zeros of x_i, and the columns of a feature
+    are one cache line, worked on side by side.
     """
-    k = last - first
-    score, step, change = work[0], work[1], work[2]
+    score, step, change = np.empty(WIDTH), np.empty(WIDTH), np.empty(WIDTH)
     for i in order:
-        for j in range(k):
+        first, last = indptr[i], indptr[i + 1]
+        for j in range(WIDTH):
             score[j] = 0
-        for p in range(indptr[i], indptr[i + 1]):
-            value, field = data[p], f[indices[p]]
-            for j in range(k):
-                score[j] += value * field[first + j]
+        for p in range(first, last):
+            value, l = np.float64(data[p]), indices[p]
+            for j in range(WIDTH):
+                score[j] += value * f[l, j]
         moved, crossed = False, False
-        for j in range(k):
-            y, old, weight = Y[i, first + j], u[i, first + j], mass[i, first + j]
-            low = -b[first + j] * weight
+        for j in range(WIDTH):
+            y, old, weight = Y[i, j], u[i, j], mass[i, j]
+            step[j], change[j] = 0, 0
             if weight > 0:
-                u[i, first + j] = _exact(old, score[j], y, diagonal[i], low, tol)
-            new = u[i, first + j]
-            step[j] = y * (np.float64(new) - np.float64(old))
-            change[j] = 0
-            if new != old:
-                moved = True
-                if old == low or new == low:
-                    change[j] = (-y if old == low else y) * weight
-                    crossed = True
+                low = -b[j] * weight
+                u[i, j] = _exact(old, score[j], y, diagonal[i], low, tol)
+                new = u[i, j]
+                if new != old:
+                    step[j] = y * (np.float64(new) - np.float64(old))
+                    moved = True
+                    if old == low or new == low:
+                        change[j] = (-y if old == low else y) * weight
+                        crossed = True
         if moved:
-            for p in range(indptr[i], indptr[i + 1]):
-                value, field = data[p], f[indices[p]]
-                for j in range(k):
-                    field[first + j] += value * step[j]
+            for p in range(first, last):
+                value, l = np.float64(data[p]), indices[p]
+                for j in range(WIDTH):
+                    f[l, j] += value * step[j]
         if crossed:
-            for p in range(indptr[i], indptr[i + 1]):
-                value, aggregate = data[p], g[indices[p]]
-                for j in range(k):
-                    aggregate[first + j] += value * change[j]
+            for p in range(first, last):
+                value, l = np.float64(data[p]), indices[p]
+                for j in range(WIDTH):
+                    g[l, j] += value * change[j]

@@ -18,6 +18,7 @@ from ..schedules import require_positive
 from .base import State
 
 MAX_NEWTON_STEPS = 200
+PATIENCE = 10
 
 
 @dataclass(frozen=True)
@@ -106,109 +107,113 @@ class Tikhonov:
         return TikhonovSolutions(lambdas, found, gaps.reshape(-1, *problem.shape[1:]))
 
     def _solve_one(self, A: np.ndarray, b: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, float]:
+        found = _Best(A, b, self.loss, self.tol)
         if isinstance(self.loss, Hinge):
-            v, gap, enough = _interior_point(A, b, self.tol)
+            _interior_point(A, b, found)
         else:
-            v, gap, enough = _newton(A, b, cast(SmoothLoss, self.loss), v, self.tol)
-        if gap > enough:
+            _newton(A, b, cast(SmoothLoss, self.loss), v, found)
+        if found.gap > found.enough:
             warnings.warn(
-                f"A duality gap of {gap:.3g} was reached where {enough:.3g} was asked for. "
+                f"A duality gap of {found.gap:.3g} was reached where {found.enough:.3g} was asked for. "
                 f"Raise tol, or leave out the smallest λ.",
                 stacklevel=3,
             )
-        return v, gap
+        return found.v, found.gap
 
 
-def duality_gap(A: np.ndarray, b: np.ndarray, loss: Loss, v: np.ndarray, tol: float) -> tuple[float, float]:
-    """Return the gap ‖w‖² + Σ b (ℓ(m) + ℓ*(−v/b)) at w = Zᵀv, m = A v, and what is small enough for it."""
-    m = A @ v
-    terms = loss.value(m) + loss.conjugate(-v / b)
-    primal = v @ m / 2 + np.sum(b * loss.value(m))
-    # Each m_i is off by some roundings of its terms; the loss passes that on times b |ℓ'|.
-    spread = np.sqrt(np.diag(A)) * (np.sqrt(np.diag(A)) @ v)
-    rounding = np.finfo(np.float64).eps * (np.sum(b * (np.abs(loss.derivative(m)) * spread)) + primal)
-    return max(float(v @ m + b @ terms), 0.0), float(max(tol * primal, 8 * rounding))
+class _Best:
+    """The best dual vector so far, by its duality gap ‖w‖² + Σ b (ℓ(m) + ℓ*(−v/b)), w = Zᵀv, m = A v."""
+
+    def __init__(self, A: np.ndarray, b: np.ndarray, loss: Loss, tol: float) -> None:
+        self.A, self.b, self.loss, self.tol = A, b, loss, tol
+        self.v, self.gap, self.enough = np.zeros_like(b), math.inf, 0.0
+        self.root = np.sqrt(np.diag(A))
+        self.failures = 0
+
+    def done(self, v: np.ndarray) -> bool:
+        """Look at v, brought into the domain; say whether its gap is closed, or as small as it will get."""
+        v = -self.loss.prox_conjugate(-v, np.zeros_like(v), self.b)
+        m = self.A @ v
+        value = self.b * self.loss.value(m)
+        gap = max(float(v @ m + np.sum(value + self.b * self.loss.conjugate(-v / self.b))), 0.0)
+        goal = self.tol * float(v @ m / 2 + np.sum(value))
+        self.failures += 1
+        if gap < self.gap:
+            # Each m_i is off by some roundings of its terms; the loss passes that on times b |ℓ'|.
+            slopes = self.b @ np.abs(self.loss.derivative(m) * self.root)
+            rounding = float(np.finfo(np.float64).eps * (slopes * (self.root @ v) + goal / self.tol))
+            self.v, self.gap, self.enough, self.failures = v, gap, max(goal, 8 * rounding), 0
+        return gap <= goal or (self.gap <= self.enough and self.failures >= PATIENCE)
 
 
-def _newton(
-    A: np.ndarray, b: np.ndarray, loss: SmoothLoss, v: np.ndarray, tol: float
-) -> tuple[np.ndarray, float, float]:
+def _newton(A: np.ndarray, b: np.ndarray, loss: SmoothLoss, v: np.ndarray, found: _Best) -> None:
     """Minimise P(v) = ½ vᵀA v + Σ b ℓ(A v), whose solution satisfies v + b ℓ'(A v) = 0."""
-    best = (v, math.inf, 0.0)
     for _ in range(MAX_NEWTON_STEPS):
-        m = A @ v
-        implied = -b * loss.derivative(m)  # v at the solution, but it multiplies rounding errors by b ℓ''
-        for candidate in (implied, -loss.prox_conjugate(-v, np.zeros_like(v), b)):
-            gap, enough = duality_gap(A, b, loss, candidate, tol)
-            if gap < best[1]:
-                best = (candidate, gap, enough)
-        if best[1] <= best[2]:
-            break
+        if found.done(v):
+            return
         # (I + D A) δ = −r with D = diag(b ℓ''), by the positive definite I + D^½ A D^½.
-        r, root = v - implied, np.sqrt(b * loss.second_derivative(m))
+        m = A @ v
+        r, root = v + b * loss.derivative(m), np.sqrt(b * loss.second_derivative(m))
         factor = cho_factor(np.eye(len(A)) + root[:, None] * A * root)
         δ = root * cho_solve(factor, root * (A @ r)) - r
-        v = _line_search(A, b, loss, v, δ, float(δ @ (A @ r)))
-    return best
+        v = v + _line_search(A, b, loss, v, δ, float(δ @ (A @ r))) * δ
 
 
 def _line_search(
     A: np.ndarray, b: np.ndarray, loss: Loss, v: np.ndarray, δ: np.ndarray, slope: float
-) -> np.ndarray:
-    """Halve the step until P falls by a part of what its slope promises."""
+) -> float:
+    """Halve the step until P falls by a part of what its slope promises, or by nothing that can be seen."""
 
-    def objective(v: np.ndarray) -> float:
-        m = A @ v
-        return float(v @ m / 2 + np.sum(b * loss.value(m)))
+    def objective(step: float) -> float:
+        m = A @ (v + step * δ)
+        with np.errstate(over="ignore"):  # a step too far may reach an infinite loss
+            return float((v + step * δ) @ m / 2 + np.sum(b * loss.value(m)))
 
-    start, step = objective(v), 1.0
-    allowance = 1e-14 * abs(start)
-    while objective(v + step * δ) > start + 1e-4 * step * slope + allowance and step > 1e-12:
+    start, step = objective(0.0), 1.0
+    while objective(step) > start + 1e-4 * step * slope + 1e-14 * abs(start):
         step /= 2
-    return v + step * δ
+    return step
 
 
-def _interior_point(A: np.ndarray, b: np.ndarray, tol: float) -> tuple[np.ndarray, float, float]:
-    """Minimise ½ vᵀA v − Σ v over 0 ≤ v ≤ b: A v − 1 − x + y = 0, v∘x = μ, (b − v)∘y = μ, μ → 0."""
+def _interior_point(A: np.ndarray, b: np.ndarray, found: _Best) -> None:
+    """Minimise ½ vᵀA v − Σ v over 0 ≤ v ≤ b: A v − 1 − x + y = 0, v∘x = μ, s∘y = μ, s = b − v, μ → 0."""
     scale = max(float(np.max(np.diag(A))), np.finfo(np.float64).tiny)
-    A, b = A / scale, b * scale  # v in units of 1/scale; the gap in the same
+    A, b = A / scale, b * scale  # v in units of 1/scale
     v = np.minimum(b / 2, 1.0)
-    x, y = np.ones_like(v), np.ones_like(v)
-    best = (v, math.inf, 0.0)
+    point = (v, b - v, np.ones_like(v), np.ones_like(v))
     for _ in range(MAX_NEWTON_STEPS):
-        for candidate in (v, np.minimum(b, v / min(1.0, max(float(np.min(A @ v)), 0.5)))):
-            gap, enough = duality_gap(A, b, Hinge(), candidate, tol)
-            if gap < best[1]:
-                best = (candidate, gap, enough)
-        if best[1] <= best[2]:
-            break
-        v, x, y = _mehrotra_step(A, b, v, x, y)
-    return best[0] / scale, best[1] / scale, best[2] / scale
+        v = point[0]
+        # Where λ is small all margins are about 1, and b times what is missing counts: make up for it.
+        missing = min(1.0, max(float(np.min(A @ v)), 0.5))
+        if found.done(v / scale / missing) | found.done(v / scale):
+            return
+        try:
+            point = _mehrotra_step(A, *point)
+        except np.linalg.LinAlgError:  # μ is so small that the rounding is all that is left
+            return
 
 
 def _mehrotra_step(
-    A: np.ndarray, b: np.ndarray, v: np.ndarray, x: np.ndarray, y: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    A: np.ndarray, v: np.ndarray, s: np.ndarray, x: np.ndarray, y: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Predict with μ = 0, see how far that goes, and step with μ and the second-order terms from it."""
-    s = b - v
     residual = A @ v - 1 - x + y
     factor = cho_factor(A + np.diag(x / v + y / s))
 
-    def direction(xv: np.ndarray | float, ys: np.ndarray | float) -> tuple[np.ndarray, ...]:
+    def direction(xv: np.ndarray | float, ys: np.ndarray | float) -> list[np.ndarray]:
         """Solve for the step that makes v∘x = xv and s∘y = ys to first order."""
         dv = cho_solve(factor, -residual + (xv / v - x) - (ys / s - y))
-        return dv, -dv, xv / v - x - x / v * dv, ys / s - y + y / s * dv
+        return [dv, -dv, xv / v - x - x / v * dv, ys / s - y + y / s * dv]
 
-    def longest(steps: tuple[np.ndarray, ...]) -> float:
-        ratios = [
-            np.min(-z[d < 0] / d[d < 0], initial=np.inf) for z, d in zip((v, s, x, y), steps, strict=True)
-        ]
-        return float(min(1.0, 0.995 * min(ratios)))
+    def moved(steps: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Go along the steps, but not out of the positive numbers."""
+        ratios = [np.min(-z[d < 0] / d[d < 0], initial=1 / 0.995) for z, d in zip(here, steps, strict=True)]
+        a, b, c, d = (z + 0.995 * min(ratios) * step for z, step in zip(here, steps, strict=True))
+        return a, b, c, d
 
-    dv, ds, dx, dy = direction(0.0, 0.0)
-    reach, μ = longest((dv, ds, dx, dy)), (v @ x + s @ y) / (2 * len(v))
-    after = ((v + reach * dv) @ (x + reach * dx) + (s + reach * ds) @ (y + reach * dy)) / (2 * len(v))
+    here = (v, s, x, y)
+    dv, ds, dx, dy = predicted = direction(0.0, 0.0)
+    ahead = moved(predicted)
+    μ, after = (v @ x + s @ y) / (2 * len(v)), (ahead[0] @ ahead[2] + ahead[1] @ ahead[3]) / (2 * len(v))
     target = μ * (after / μ) ** 3
-    steps = direction(target - dv * dx, target - ds * dy)
-    reach = longest(steps)
-    return v + reach * steps[0], x + reach * steps[2], y + reach * steps[3]
+    return moved(direction(target - dv * dx, target - ds * dy))
