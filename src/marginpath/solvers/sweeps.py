@@ -113,9 +113,9 @@ def feature_sweep(
         for j in range(WIDTH):
             score[j] = 0
         for p in range(first, last):
-            value, l = np.float64(data[p]), indices[p]
+            value, m = np.float64(data[p]), indices[p]
             for j in range(WIDTH):
-                score[j] += value * f[l, j]
+                score[j] += value * f[m, j]
         moved, crossed = False, False
         for j in range(WIDTH):
             y, old, weight = Y[i, j], u[i, j], mass[i, j]
@@ -132,11 +132,11 @@ def feature_sweep(
                         crossed = True
         if moved:
             for p in range(first, last):
-                value, l = np.float64(data[p]), indices[p]
+                value, m = np.float64(data[p]), indices[p]
                 for j in range(WIDTH):
-                    f[l, j] += value * step[j]
+                    f[m, j] += value * step[j]
         if crossed:
             for p in range(first, last):
-                value, l = np.float64(data[p]), indices[p]
+                value, m = np.float64(data[p]), indices[p]
                 for j in range(WIDTH):
-                    g[l, j] += value * change[j]
+                    g[m, j] += value * change[j]
