@@ -70,7 +70,7 @@ class Problem:
         self.gram = gram
         self.Y = self._array(labels)
         self.mass = self._array(mass)
-        self.box_scale = self._array(np.broadcast_to(scale, labels.shape[1:]))
+        self.box_scale = self._array(scale * np.ones(labels.shape[1:]))
         self.sample_weight = None if sample_weight is None else self._array(weights)
 
     def _array(self, values: Any) -> Array:
