@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from ..arrays import Array, to_numpy
+from ..arrays import Array
 from ..losses import Hinge, Loss
 from ..momentum import Momentum
 from ..problem import Problem
 from ..schedules import Schedule, box_size
 from .base import State
+from .starting import starting_point
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ class DualDescent:
 
     def init(self, problem: Problem, start: Array | None = None) -> DualDescentState:
         """Start at u = 0, or at a given u; the first update brings it into the box."""
-        u = problem.xp.zeros_like(problem.Y) if start is None else _checked_start(problem, start)
+        u = starting_point(problem, start, largest=math.inf)
         scores = problem.scores(u)
         return DualDescentState(
             t=0,
@@ -127,15 +127,3 @@ def safe_step_size(problem: Problem, step_size: float | None) -> float:
             stacklevel=3,
         )
     return float(step_size)
-
-
-def _checked_start(problem: Problem, start: Array) -> Array:
-    u = to_numpy(start)
-    if u.shape != problem.shape or not np.isfinite(u).all():
-        raise ValueError(
-            f"start must be a finite u of the shape of y, {problem.shape}; got shape {u.shape}"
-            f"{'' if np.isfinite(u).all() else ' with NaN or infinite values'}."
-        )
-    xp = problem.xp
-    u = xp.asarray(u, dtype=problem.gram.dtype, device=problem.gram.device)
-    return xp.where(problem.mass > 0, u, xp.zeros_like(u))

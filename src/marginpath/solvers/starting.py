@@ -10,15 +10,16 @@ from ..arrays import Array, to_numpy
 from ..problem import Problem
 
 
-def starting_point(problem: Problem, start: Array | None) -> Array:
-    """Return u = 0, or the given u ≤ 0, with zeros for the samples that do not count."""
+def starting_point(problem: Problem, start: Array | None, *, largest: float = 0.0) -> Array:
+    """Return u = 0, or the given u up to the largest allowed, with zeros for samples that do not count."""
     xp = problem.xp
     if start is None:
         return xp.zeros_like(problem.Y)
     u = to_numpy(start)
-    if u.shape != problem.shape or not np.all(np.isfinite(u) & (u <= 0)):
+    if u.shape != problem.shape or not np.all(np.isfinite(u) & (u <= largest)):
         raise ValueError(
-            f"start must be a finite u ≤ 0 of the shape of y, {problem.shape}; got shape {u.shape} with "
+            f"start must be a finite u{' ≤ 0' if largest == 0 else ''} of the shape of y, "
+            f"{problem.shape}; got shape {u.shape} with "
             f"values from {np.min(u, initial=np.inf):.3g} to {np.max(u, initial=-np.inf):.3g}. Pass the u "
             f"of a path, or None for u = 0."
         )
