@@ -110,6 +110,8 @@ def test_the_default_schedule_starts_where_the_path_begins(seed, kind):
     np.testing.assert_allclose(first.u, -1 / λ, rtol=1e-12)  # the solution at λ_max: all at the bound
     assert float(second.bound) == pytest.approx(1.5 / λ)
     assert np.any(second.u != -second.bound)
+    scaled = mp.run(mp.CoordinateDescent(), mp.Problem(problem.gram, y, box_scale=4.0), 1).last
+    np.testing.assert_allclose(scaled.u, -1 / λ, rtol=1e-12)
 
 
 @given(seed=st.integers(0, 10**6), kind=st.sampled_from(["linear", "kernel"]))

@@ -94,7 +94,7 @@ class CoordinateDescent:
         space = space_of(problem.gram)
         aggregate = space.field(problem.Y * problem.mass)
         scores = space.scores(aggregate)
-        largest = float(np.max(problem.Y * scores / problem.box_scale)) if problem.shape[0] else 0.0
+        largest = float(np.max(problem.Y * scores * problem.box_scale))
         return CoordinateDescentState(
             t=0,
             u=np.zeros_like(problem.Y),
