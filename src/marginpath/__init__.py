@@ -7,6 +7,7 @@ the regularization.
 from . import datasets, metrics, noise, regression
 from .certificates import duality_gap, margin_bounds
 from .gram import Gram
+from .hard_margin import MarginStatus, MaximumMargin, maximum_margin
 from .kernels import Cosine, Gaussian, Kernel, Laplacian, Linear, Polynomial
 from .losses import Exponential, Hinge, Logistic, SquaredHinge
 from .metrics import HeldOutError, Reference
@@ -57,6 +58,8 @@ __all__ = [
     "Linear",
     "LogDecay",
     "Logistic",
+    "MarginStatus",
+    "MaximumMargin",
     "MirrorDescent",
     "NoImprovement",
     "NormalizedGradient",
@@ -82,6 +85,7 @@ __all__ = [
     "default_widths",
     "duality_gap",
     "margin_bounds",
+    "maximum_margin",
     "metrics",
     "noise",
     "regression",

@@ -38,9 +38,8 @@ def margin_bounds(problem: Problem, u: Array) -> tuple[Array, Array]:
         raise ValueError(f"u has shape {tuple(u.shape)}, but that of y, {problem.shape}, is needed.")
     if not bool(xp.all(u <= 0)):
         raise ValueError("u must be at most 0 everywhere (v = −u ≥ 0) for its bounds to hold.")
-    scores = problem.gram.accurate_product(problem.Y * u)
-    n = problem.shape[0]
-    return _bounds(problem, xp.astype(u, xp.float64), scores, 2 * n * float(xp.finfo(xp.float64).eps))
+    scores, error = problem.gram.product_with_error(problem.Y * u)
+    return _bounds(problem, xp.astype(u, xp.float64), scores, error)
 
 
 def state_margin_bounds(problem: Problem, state: State) -> tuple[Array, Array]:
@@ -53,24 +52,24 @@ def state_margin_bounds(problem: Problem, state: State) -> tuple[Array, Array]:
     xp = problem.xp
     guard = 8 * problem.shape[0] ** 0.5 * float(xp.finfo(problem.gram.dtype).eps)
     u, scores = (xp.astype(x, xp.float64) for x in (state.u, state.scores))
-    lower, upper = _bounds(problem, u, scores, guard)
+    root = _column(xp.sqrt(xp.astype(problem.gram.diagonal, xp.float64)), u)
+    lower, upper = _bounds(problem, u, scores, guard * xp.sum(root * xp.abs(u), axis=0))
     feasible = xp.all(state.u <= 0, axis=0)
     trivial_lower, trivial_upper = _trivial(problem)
     return xp.where(feasible, lower, trivial_lower), xp.where(feasible, upper, trivial_upper)
 
 
-def _bounds(problem: Problem, u: Array, scores: Array, guard: float) -> tuple[Array, Array]:
-    """Bounds for scores that are off by at most guard · √K_ii · Σ_j √K_jj |u_j|."""
+def _bounds(problem: Problem, u: Array, scores: Array, spread: Array) -> tuple[Array, Array]:
+    """Bounds for scores that are off by at most √K_ii · spread."""
     xp = problem.xp
     Y = xp.astype(problem.Y, xp.float64)
     root = _column(xp.sqrt(xp.astype(problem.gram.diagonal, xp.float64)), u)
     v = -u
+    sums = 2 * v.shape[0] * float(xp.finfo(xp.float64).eps)  # relative error of the sums over samples below
     total = xp.sum(v, axis=0)
-    spread = guard * xp.sum(root * v, axis=0)
-    m = -Y * scores - root * spread
-    smallest = problem.smallest(m)
+    smallest = problem.smallest(-Y * scores - root * spread)
     squared = xp.sum(Y * u * scores, axis=0)
-    error = 2 * xp.sum(root * v, axis=0) * spread
+    error = xp.sum(root * v, axis=0) * spread * (1 + sums) + sums * xp.sum(xp.abs(u * scores), axis=0)
     norm_low = xp.sqrt(xp.maximum(squared - error, xp.zeros_like(error)))
     norm_high = xp.sqrt(xp.maximum(squared, xp.zeros_like(error)) + error)
 
@@ -79,7 +78,7 @@ def _bounds(problem: Problem, u: Array, scores: Array, guard: float) -> tuple[Ar
     safe = xp.where(divisor > 0, divisor, xp.ones_like(divisor))
     lower = xp.where((divisor > 0) & (total > 0), smallest / safe, zero)
     safe = xp.where(total > 0, total, xp.ones_like(total))
-    upper = xp.where(total > 0, norm_high / safe * (1 + guard), cap)
+    upper = xp.where(total > 0, norm_high / safe * (1 + sums), cap)
     return xp.asarray(lower), xp.asarray(xp.minimum(upper, cap))
 
 
@@ -87,7 +86,8 @@ def _trivial(problem: Problem) -> tuple[Array, Array]:
     """Return what holds without any v: 0 (take w = 0) and min_i √K_ii (one sample alone)."""
     xp = problem.xp
     root = _column(xp.sqrt(xp.astype(problem.gram.diagonal, xp.float64)), problem.Y)
-    cap = problem.smallest(root)
+    rounding = 64 * float(xp.finfo(problem.gram.dtype).eps)  # of a diagonal computed from features
+    cap = problem.smallest(root) * (1 + rounding)
     return xp.zeros_like(cap), cap
 
 

@@ -24,6 +24,9 @@ from .matrices import (
 )
 from .spectrum import Spectrum, lanczos
 
+_EPS = float(np.finfo(np.float64).eps)
+_SHORT = 32  # terms of a float64 sum that is not compensated
+
 
 class Gram(ABC):
     """The kernel matrix K of n samples, as an operator.
@@ -108,9 +111,25 @@ class Gram(ABC):
     def rows(self, index: Array) -> Array:
         """Return the rows K[index, :]."""
 
+    def block(self, index: Array) -> Array:
+        """Return the block K[index, index]."""
+        xp, columns = self.xp, self.xp.asarray(index, device=self.device)
+        parts = [xp.take(self.rows(index[a:b]), columns, axis=1) for a, b in blocks(len(index), 256)]
+        return xp.concat(parts)
+
     @abstractmethod
     def accurate_product(self, V: Array) -> Array:
         """Return K V with float64 accumulation, whatever the dtype of the entries."""
+
+    def product_with_error(self, V: Array) -> tuple[Array, Array]:
+        """Return K V as ``accurate_product``, and ε_j: entry (i, j) is off by √K_ii ε_j at most."""
+        return self.accurate_product(V), 2 * self.shape[0] * _EPS * self._length(V)
+
+    def _length(self, V: Array) -> Array:
+        """Return Σ_i √K_ii |V_i|, per column."""
+        xp = self.xp
+        root = xp.sqrt(xp.astype(self.diagonal, xp.float64))
+        return xp.tensordot(root, xp.abs(xp.astype(V, xp.float64)), axes=1)
 
     @abstractmethod
     def cross(self, Z: Array) -> Any:
@@ -159,14 +178,13 @@ class DenseGram(Gram):
         """Return the rows K[index, :]."""
         return take_rows(self.K, index)
 
-    def accurate_product(self, V: Array, block: int = 512) -> Array:
-        """Return K V; a float32 matrix is turned to float64 block by block."""
-        xp = self.xp
-        V = xp.astype(V, xp.float64)
-        if self.dtype == xp.float64:
-            return self.K @ V
-        rows = blocks(self.shape[0], block)
-        return xp.concat([xp.astype(self.K[a:b, :], xp.float64) @ V for a, b in rows])
+    def accurate_product(self, V: Array) -> Array:
+        """Return K V, by the rows of K where V is not zero."""
+        return self.product_with_error(V)[0]
+
+    def product_with_error(self, V: Array) -> tuple[Array, Array]:
+        """Return K V from compensated sums of short products, and the bound on its rounding."""
+        return _compensated_product(self.K, V), (min(_SHORT, self.shape[0]) + 4) * _EPS * self._length(V)
 
     def cross(self, Z: Array) -> Array:
         """Return the block k(z_i, x_j); for a Gram matrix given as such, Z is that block."""
@@ -192,11 +210,22 @@ class LinearGram(Gram):
         """Return X[index] Xᵀ."""
         return Linear()(take_rows(self.X, index), self.X)
 
+    def block(self, index: Array) -> Array:
+        """Return the products of these rows with each other."""
+        X = take_rows(self.X, index)
+        return Linear()(X, X)
+
     def accurate_product(self, V: Array) -> Array:
         """Return X (Xᵀ V) in float64."""
+        return self.product_with_error(V)[0]
+
+    def product_with_error(self, V: Array) -> tuple[Array, Array]:
+        """Return X w with a compensated w = Xᵀ V, and the bound: that of w, and that of d terms of X w."""
         xp = self.xp
+        w = _compensated_product(self.X, V)
         X = self.X.astype(np.float64) if sp.issparse(self.X) else xp.astype(self.X, xp.float64, copy=False)
-        return LinearGram(X) @ xp.astype(V, xp.float64, copy=False)
+        norm = xp.sqrt(xp.sum(w * w, axis=0))
+        return X @ w, _EPS * ((min(_SHORT, X.shape[0]) + 4) * self._length(V) + (X.shape[1] + 2) * norm)
 
     def cross(self, Z: Array) -> LinearCross:
         """Return Z Xᵀ as an operator."""
@@ -212,6 +241,24 @@ class LinearCross:
     def __matmul__(self, V: Array) -> Array:
         """Return Z Xᵀ V."""
         return self.Z @ (self.X.T @ V)
+
+
+def _compensated_product(rows: Array, V: Array) -> Array:
+    """Return rowsᵀ V over the rows where V is not zero: short float64 products, their sum compensated."""
+    xp = namespace(V)
+    index = np.flatnonzero(np.any(to_numpy(V).reshape(V.shape[0], -1) != 0, axis=1))
+    V = take_rows(xp.astype(V, xp.float64), index)
+    total = xp.zeros((rows.shape[1], *V.shape[1:]), dtype=xp.float64, device=device(V))
+    lost = xp.zeros_like(total)
+    for a, b in blocks(len(index), _SHORT):
+        part = take_rows(rows, index[a:b])
+        part = part.astype(np.float64) if sp.issparse(part) else xp.astype(part, xp.float64, copy=False)
+        part = part.T @ V[a:b, ...]
+        sum_ = total + part
+        share = sum_ - total
+        lost = lost + ((total - (sum_ - share)) + (part - share))
+        total = sum_
+    return total + lost
 
 
 def _matching(Z: Array, columns: int, what: str) -> Array:

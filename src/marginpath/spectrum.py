@@ -83,7 +83,7 @@ def _upper_bound(ritz: np.ndarray, betas: np.ndarray, log_s: float) -> float:
     low, high = np.log(np.abs(ritz).max() + betas.max()) - 80.0, level / len(ritz)
     if excess(low) >= 0:
         return top + float(np.exp(low))
-    return top + float(np.exp(brentq(excess, low, max(high, low + 1.0), xtol=1e-6)))
+    return top + float(np.exp(brentq(excess, low, max(high, low) + 1.0, xtol=1e-6)))
 
 
 def _orthogonal(w: np.ndarray, basis: list[np.ndarray]) -> np.ndarray:

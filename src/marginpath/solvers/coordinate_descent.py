@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import joblib
 import numpy as np
 
 from ..arrays import Array
-from ..gram import LinearGram
 from ..problem import Problem
 from ..schedules import GeometricDecay, Schedule, box_size
-from .base import State
-from .spaces import space_of
+from .spaces import SweepState, at_bound, space_of
 
 _LARGEST = {"float32": 1e18, "float64": 1e150}  # box sizes past which there is no box
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoordinateDescentState(State):
-    """A state with its field and aggregate, (n, k) for kernels, (d, k) for features, always float64."""
+class CoordinateDescentState(SweepState):
+    """A state of sweeps, with where its schedule starts and stands."""
 
-    field: Array
-    aggregate: Array
     start: float
     size: float
 
@@ -114,33 +109,14 @@ class CoordinateDescent:
         bound = problem.box_size(size if size < _LARGEST[problem.Y.dtype.name] else np.inf)
         space = space_of(problem.gram)
 
-        u, f, g = raise_bound(problem, state, bound)
-        for sweep in range(self.sweeps):
-            order = np.random.default_rng([self.seed, t, sweep]).permutation(problem.shape[0])
-            space.sweep(problem, order, bound, self.tol, u, f, g, self.threads or joblib.cpu_count())
+        rngs = [np.random.default_rng([self.seed, t, sweep]) for sweep in range(self.sweeps)]
+        orders = [rng.permutation(problem.shape[0]) for rng in rngs]
+        threads = self.threads or joblib.cpu_count()
+        u, f, g, scores = space.advance(problem, state, bound, orders, self.tol, threads)
         if t % self.refresh == 0:
             f = space.field(problem.Y * u)
-            g = space.field(problem.Y * np.where(_at_bound(problem, u, bound), problem.mass, 0))
+            g = space.field(problem.Y * np.where(at_bound(u, problem.mass, bound), problem.mass, 0))
+            scores = space.scores(f)
         return CoordinateDescentState(
-            t=t, u=u, scores=space.scores(f), bound=bound, field=f, aggregate=g, start=state.start, size=size
+            t=t, u=u, scores=scores, bound=bound, field=f, aggregate=g, start=state.start, size=size
         )
-
-
-def raise_bound(problem: Problem, state: CoordinateDescentState, bound: Array) -> tuple[Array, Array, Array]:
-    """Return copies of u, field and aggregate with the samples at the old bound moved to the new one."""
-    u, f, g = (np.array(x, order=_order(problem)) for x in (state.u, state.field, state.aggregate))
-    if not np.isfinite(bound).all():  # no bound to be at any more
-        return u, f, np.zeros_like(g)
-    at_bound = _at_bound(problem, u, state.bound)
-    u[at_bound] = -problem.box(bound)[at_bound]
-    f -= (bound.astype(np.float64) - state.bound) * g
-    return u, f, g
-
-
-def _at_bound(problem: Problem, u: Array, bound: Array) -> np.ndarray:
-    return np.asarray((u == -problem.box(bound)) & (problem.mass > 0))
-
-
-def _order(problem: Problem) -> Literal["C", "F"]:
-    """Kernels want the samples of a column side by side, features the columns of a sample."""
-    return "C" if isinstance(problem.gram, LinearGram) else "F"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import product
 
 import joblib
 import numpy as np
@@ -13,8 +15,17 @@ import scipy.sparse as sp
 from ..arrays import Array, blocks, is_numpy
 from ..gram import DenseGram, Gram, LinearGram
 from ..problem import Problem
+from .base import State
 
 _CHUNK = 1024  # coordinates between two looks at the keyboard
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepState(State):
+    """A state with its field and aggregate, (n, k) for kernels, (d, k) for features, always float64."""
+
+    field: Array
+    aggregate: Array
 
 
 class KernelSpace:
@@ -45,52 +56,41 @@ class KernelSpace:
         """Return the field itself."""
         return f.astype(self.gram.dtype)
 
-    def sweep(
+    def advance(
         self,
         problem: Problem,
-        order: Array,
+        state: SweepState,
         bound: Array,
+        orders: list[np.ndarray],
         tol: float,
-        u: Array,
-        f: Array,
-        g: Array,
         threads: int,
-    ) -> None:
-        """Sweep all columns, each thread its own."""
+    ) -> tuple[Array, Array, Array, Array]:
+        """Raise the bound and sweep all columns, each thread its own; return u, f, g and the scores."""
         from .sweeps import kernel_sweep
 
-        gram = self.gram
-        Y, mass = (np.asfortranarray(x) for x in (problem.Y, problem.mass))
-        Yt, mt, ut, ft, gt = (np.atleast_2d(x.T) for x in (Y, mass, u, f, g))
-        b = np.atleast_1d(bound)
+        gram, stored = self.gram, isinstance(self.gram, DenseGram)
+        arrays = (problem.Y, problem.mass, state.u, state.field, state.aggregate)
+        Y, mass, u, f, g = (np.atleast_2d(np.array(x, order="F").T) for x in arrays)
+        b, before = np.atleast_1d(bound), np.atleast_1d(state.bound)
 
         def part(first: int, last: int, stopped: Callable[[], bool]) -> None:
             own = slice(first, last)
-            for a, e in blocks(order.size, _CHUNK if isinstance(gram, DenseGram) else 64):
+            columns = u[own], f[own], g[own]
+            raise_bound(*columns, mass[own], before[own, None], b[own, None])
+            for order, (a, e) in product(orders, list(blocks(len(orders[0]), _CHUNK if stored else 64))):
                 if stopped():
                     return
-                visit = order[a:e]
-                if isinstance(gram, DenseGram):
-                    rows, where = gram.K, visit
-                else:
-                    visit = visit[_can_move(visit, gram.diagonal, Yt, mt, b, ut, ft)]
-                    rows, where = gram.rows(visit), np.arange(visit.size)
-                kernel_sweep(
-                    visit,
-                    where,
-                    rows,
-                    gram.diagonal,
-                    Yt[own],
-                    mt[own],
-                    b[own],
-                    tol,
-                    ut[own],
-                    ft[own],
-                    gt[own],
-                )
+                visit = where = order[a:e]
+                if not stored:
+                    visit = visit[_can_move(visit, gram.diagonal, Y, mass, b, u, f)]
+                    where = np.arange(visit.size)
+                rows = gram.K if isinstance(gram, DenseGram) else gram.rows(visit)
+                kernel_sweep(visit, where, rows, gram.diagonal, Y[own], mass[own], b[own], tol, *columns)
 
         # Rows that are not stored are computed once for all columns, so there is one part then.
-        _in_parts(part, len(b), threads if isinstance(gram, DenseGram) else 1)
+        _in_parts(part, len(b), threads if stored else 1)
+        u, f, g = (x.T.reshape(problem.shape, order="F") for x in (u, f, g))
+        return u, f, g, self.scores(f)
 
 
 class FeatureSpace:
@@ -107,39 +107,59 @@ class FeatureSpace:
         """Return X f."""
         return self.gram.X @ f.astype(self.gram.dtype)
 
-    def sweep(
+    def advance(
         self,
         problem: Problem,
-        order: Array,
+        state: SweepState,
         bound: Array,
+        orders: list[np.ndarray],
         tol: float,
-        u: Array,
-        f: Array,
-        g: Array,
         threads: int,
-    ) -> None:
-        """Sweep the columns in blocks whose fields stay in the cache, the blocks shared by the threads."""
-        from .sweeps import WIDTH, feature_sweep
+    ) -> tuple[Array, Array, Array, Array]:
+        """Raise the bound and sweep; the columns go by cache lines, which the threads share out."""
+        from .sweeps import WIDTH, feature_scores, feature_sweep
 
         X = self.gram.X if sp.issparse(self.gram.X) else sp.csr_array(self.gram.X)
-        Y, mass, uu, ff, gg = (x.reshape(x.shape[0], -1) for x in (problem.Y, problem.mass, u, f, g))
-        b = np.atleast_1d(bound)
-        columns = list(blocks(len(b), WIDTH))
+        csr = X.data, X.indices, X.indptr
+        given = (problem.Y, problem.mass, state.u, state.field, state.aggregate)
+        sources = [x.reshape(x.shape[0], -1) for x in given]
+        results = [np.empty_like(x) for x in (*sources[2:], sources[2])]
+        b, before = np.atleast_1d(bound), np.atleast_1d(state.bound)
+        lines = list(blocks(len(b), WIDTH))
 
         def part(first: int, last: int, stopped: Callable[[], bool]) -> None:
-            for a, e in columns[first:last]:
-                near = [_padded(x[:, a:e], WIDTH) for x in (Y, mass, uu, ff, gg)]
-                bounds = _padded(b[None, a:e], WIDTH)[0]
-                for c, d in blocks(order.size, _CHUNK):
+            for a, e in lines[first:last]:
+                Y, mass, u, f, g = (_padded(x[:, a:e], WIDTH) for x in sources)
+                low, high = (_padded(x[None, a:e], WIDTH) for x in (before, b))
+                raise_bound(u, f, g, mass, low, high)
+                for order, (c, d) in product(orders, list(blocks(len(orders[0]), _CHUNK))):
                     if stopped():
                         return
-                    feature_sweep(
-                        order[c:d], X.data, X.indices, X.indptr, self.gram.diagonal, bounds, tol, *near
-                    )
-                for far, x in zip((uu, ff, gg), near[2:], strict=True):
-                    far[:, a:e] = x[:, : e - a]
+                    feature_sweep(order[c:d], *csr, self.gram.diagonal, high[0], tol, Y, mass, u, f, g)
+                scores = np.empty_like(u)
+                feature_scores(*csr, f, scores)
+                for result, x in zip(results, (u, f, g, scores), strict=True):
+                    result[:, a:e] = x[:, : e - a]
 
-        _in_parts(part, len(columns), threads)
+        _in_parts(part, len(lines), threads)
+        shapes = problem.shape, state.field.shape, state.field.shape, problem.shape
+        u, f, g, scores = (x.reshape(shape) for x, shape in zip(results, shapes, strict=True))
+        return u, f, g, scores
+
+
+def at_bound(u: Array, mass: Array, bound: Array) -> np.ndarray:
+    """Return which samples are at the bound −b of their box."""
+    return np.asarray((u == -np.where(mass > 0, bound, 0) * mass) & (mass > 0))
+
+
+def raise_bound(u: Array, f: Array, g: Array, mass: Array, before: Array, bound: Array) -> None:
+    """Move the samples at the old bound to the new one, in place: f follows from their aggregate g."""
+    if not np.isfinite(bound).all():  # no bound to be at any more
+        g[...] = 0
+        return
+    carried = at_bound(u, mass, before)
+    u[carried] = (-bound * mass)[carried]
+    f -= (bound.astype(np.float64) - before) * g
 
 
 def _padded(x: np.ndarray, width: int) -> np.ndarray:

@@ -140,3 +140,18 @@ def feature_sweep(
                 value, m = np.float64(data[p]), indices[p]
                 for j in range(WIDTH):
                     g[m, j] += value * change[j]
+
+
+@_jit
+def feature_scores(data: Any, indices: Any, indptr: Any, f: Any, out: Any) -> None:
+    """Write S = X f for WIDTH columns."""
+    score = np.empty(WIDTH)
+    for i in range(out.shape[0]):
+        for j in range(WIDTH):
+            score[j] = 0
+        for p in range(indptr[i], indptr[i + 1]):
+            value, m = np.float64(data[p]), indices[p]
+            for j in range(WIDTH):
+                score[j] += value * f[m, j]
+        for j in range(WIDTH):
+            out[i, j] = score[j]
