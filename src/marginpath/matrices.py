@@ -22,7 +22,7 @@ def fill_symmetric(kernel: Kernel, X: Array) -> Array:
     """Compute k(x_i, x_j), each pair once, in tiles written in place and shared between the cores."""
     xp, n = namespace(X), X.shape[0]
     K = xp.empty((n, n), dtype=X.dtype, device=device(X))
-    write = tile_writer(kernel, X)
+    write = _tile_writer(kernel, X)
 
     def fill_rows(rows: tuple[int, int]) -> None:
         a, b = rows
@@ -107,8 +107,7 @@ def available_memory() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def tile_writer(kernel: Kernel, X: Array) -> Callable[[Array, int, int, int, int], None]:
-    """Return what writes the tile of rows a … b − 1 and columns c … e − 1 of the kernel matrix."""
+def _tile_writer(kernel: Kernel, X: Array) -> Callable[[Array, int, int, int, int], None]:
     if isinstance(kernel, ProductKernel):
         left, right = kernel.factors(X, X)
 

@@ -14,8 +14,8 @@ import scipy.sparse as sp
 
 from .arrays import Array, as_floating, blocks, device, is_numpy, namespace, take_rows
 from .gram import Gram
-from .kernels import Kernel, as_kernel
-from .matrices import for_each, tile_writer
+from .kernels import Kernel, ProductKernel, as_kernel
+from .matrices import for_each
 
 _TILE = 1024
 
@@ -54,7 +54,12 @@ class TiledGram(Gram):
         self.X = as_floating(X, "X")
         self.kernel: Kernel = as_kernel(kernel, **params)
         self.cache_bytes = cache_bytes
-        self._write = tile_writer(self.kernel, self.X)
+        # The two sides of a product kernel are made once; any other kernel takes the samples.
+        self._left = self._right = self.X
+        self._block: Callable[[Array, Array], Array] = self.kernel
+        if isinstance(self.kernel, ProductKernel):
+            self._left, self._right = self.kernel.factors(self.X, self.X)
+            self._block = self.kernel.block
         self._rows: OrderedDict[int, np.ndarray] = OrderedDict()
         self._lock = threading.Lock()
         self._compiled = sp.issparse(self.X) or is_numpy(self.X)
@@ -120,8 +125,7 @@ class TiledGram(Gram):
             for a, b in list(blocks(n, _TILE))[core::cores]:
                 for c, e in blocks(n - a, _TILE):
                     c, e = a + c, a + e
-                    tile = xp.empty((b - a, e - c), dtype=self.dtype, device=self.device)
-                    self._write(tile, a, b, c, e)
+                    tile = self._block(self._left[a:b, :], self._right[c:e, :])
                     tile = xp.astype(tile, dtype, copy=False)
                     total[a:b, ...] = total[a:b, ...] + tile @ V[c:e, ...]
                     if c > a:
@@ -133,7 +137,7 @@ class TiledGram(Gram):
     def _compute_rows(self, index: list[int]) -> Array:
         if not index:
             return np.empty((0, self.shape[0]), dtype=self.dtype)
-        return self.kernel(take_rows(self.X, index), self.X)
+        return self._block(take_rows(self._left, index), self._right)
 
     def _remember(self, wanted: list[int], rows: dict[int, np.ndarray]) -> None:
         room = self.cache_bytes // (self.shape[0] * rows[wanted[0]].itemsize) if wanted else 0

@@ -1,0 +1,71 @@
+"""Benchmarks: one question each about time or memory, side by side with what people use today.
+
+A benchmark is a list of tasks, a task a list of contestants that take turns. `measure` times them and makes
+entries, `report` turns the entries into a table and a file. One module a benchmark, named after it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+from .measure import Benchmark, measure_task
+from .report import Report
+
+#: The benchmarks, in the order in which one would read them.
+NAMES = ("kernel", "tuned", "one-fit", "widths", "hard-margin", "linear", "scaling", "screening")
+
+
+def find(name: str) -> Benchmark:
+    """Return the benchmark of that name.
+
+    Examples
+    --------
+    >>> find("one-fit").name
+    'one-fit'
+    """
+    if name not in NAMES:
+        raise ValueError(f"There is no benchmark {name!r}; there are {', '.join(NAMES)}.")
+    found: Benchmark = import_module(f"{__name__}.{name.replace('-', '_')}").BENCHMARK
+    return found
+
+
+def run(
+    name: str,
+    *,
+    quick: bool = False,
+    repeats: int | None = None,
+    out: Path | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+    tell: Callable[[str], None] = lambda line: None,
+) -> Report:
+    """Run a benchmark and return its report; with ``out``, it is written there after every task.
+
+    Parameters
+    ----------
+    name : str
+        One of `NAMES`.
+    quick : bool
+        Reduced sizes, in seconds: to try the code, not to quote.
+    repeats : int, optional
+        Turns of every contestant but the slowest; 3 by default, 1 where quick.
+    out : Path, optional
+        The folder for NAME.json, or NAME-quick.json.
+    clock, tell : callables
+        What tells the time, and what takes lines about the progress.
+    """
+    benchmark = find(name)
+    repeats = repeats or (1 if quick else 3)
+    report = Report(benchmark.name, benchmark.question, quick, repeats)
+    if out is not None:
+        out.mkdir(
+            parents=True, exist_ok=True
+        )  # a folder that cannot be made is known before the hours of work
+    for task in benchmark.tasks(quick):
+        report.entries.extend(measure_task(task, repeats, clock=clock, tell=tell))
+        report.conclusions = benchmark.conclude(report.entries)
+        if out is not None:
+            report.write(out)
+    return report

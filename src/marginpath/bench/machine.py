@@ -1,0 +1,58 @@
+"""What a timing depends on besides the code: processor, cores, versions."""
+
+from __future__ import annotations
+
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import joblib
+
+#: Whatever takes part in a timing, by the name under which it is installed.
+PACKAGES = (
+    "marginpath", "numpy", "scipy", "numba", "scikit-learn", "joblib", "threadpoolctl",
+    "scikit-learn-intelex", "liquidSVM",
+)  # fmt: skip
+
+
+def describe_machine() -> dict[str, str | int]:
+    """Return the processor, its cores, the system and the time of day."""
+    return {
+        "processor": processor(),
+        "cores": cores(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def cores() -> int:
+    """Return how many cores this process may use; all contestants use as many."""
+    return int(joblib.cpu_count())
+
+
+def processor(listing: Path = Path("/proc/cpuinfo")) -> str:
+    """Return the name of the processor."""
+    if listing.exists():
+        for line in listing.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the packages that are installed.
+
+    Examples
+    --------
+    >>> sorted(versions())[0]
+    'joblib'
+    """
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

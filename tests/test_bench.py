@@ -1,0 +1,389 @@
+"""Benchmarks: what is measured is right, whoever is missing; every one runs on reduced sizes."""
+
+import gzip
+import json
+import struct
+import sys
+import sysconfig
+
+import numpy as np
+import pytest
+from scipy.sparse import random_array
+from sklearn.datasets import dump_svmlight_file
+from typer.testing import CliRunner
+
+import marginpath as mp
+from marginpath import bench, cli
+from marginpath.bench import data as sets
+from marginpath.bench import memory, peers, scaling
+from marginpath.bench.machine import describe_machine, processor
+from marginpath.bench.measure import Benchmark, Contestant, Entry, Task, measure_task
+from marginpath.bench.ours import GaussianPath, LinearPath
+from marginpath.bench.report import Report, remarks, table
+
+COLUMNS = {"runs", "seconds", "× ours", "wanted"}
+
+
+@pytest.fixture(autouse=True)
+def _no_collection(monkeypatch):
+    """Collecting garbage before every turn takes longer than the turns of these tests."""
+    monkeypatch.setattr("gc.collect", lambda *generation: 0)
+
+
+class Clock:
+    """A clock that stands still until someone works."""
+
+    def __init__(self):
+        self.now, self.turns = 0.0, []
+
+    def __call__(self):
+        return self.now
+
+    def worker(self, name, *times):
+        """Return what takes the given seconds in its turns, one after the other; the first warms up."""
+        left = list(times)
+
+        def work(data):
+            self.turns.append(name)
+            self.now += left.pop(0)
+            return name
+
+        return work
+
+
+def measured(clock, *contestants, repeats=3, slack=None):
+    return measure_task(Task("a task", 1, 0, contestants, slack=slack), repeats, clock=clock)
+
+
+def test_ratios_are_taken_round_by_round():
+    clock = Clock()
+    ours, theirs, slow = measured(
+        clock,
+        Contestant("ours", clock.worker("ours", 50, 1, 2, 3)),
+        Contestant("theirs", clock.worker("theirs", 70, 10, 10, 60)),
+        Contestant("slow", clock.worker("slow", 1, 400), repeats=1),
+    )
+    assert ours.seconds == (1, 2, 3)
+    assert ours.median == 2
+    assert ours.ratio is None
+    assert theirs.ratios == (10, 5, 20)
+    assert theirs.ratio == 10
+    assert theirs.median == 10
+    assert [e.warm_up for e in (ours, theirs, slow)] == [50, 70, 1]
+    assert slow.ratios == (400,)
+    assert slow.note == "1 of 3 rounds"
+    assert clock.turns == ["ours", "theirs", "slow"] * 2 + ["ours", "theirs"] * 2
+
+
+def test_preparing_and_judging_are_outside_the_clock():
+    clock = Clock()
+    idle = clock.worker("prepare", 1000, 1000, 1000, 1000)
+
+    def prepare(data):
+        idle(data)
+        return data + 1
+
+    def judge(model, data):
+        idle(data)
+        return {"test error": data / 10}
+
+    (entry,) = measured(clock, Contestant("ours", clock.worker("run", 5, 5), judge, prepare), repeats=1)
+    assert entry.seconds == (5,)
+    assert entry.facts == {"test error": 0.2}
+
+
+@pytest.mark.parametrize(
+    ("target", "slack", "errors", "met"),
+    [
+        (10, None, (0.5, 0.1), True),
+        (10.5, None, (0.1, 0.1), False),
+        (10, 0.01, (0.105, 0.1), True),
+        (10, 0.01, (0.12, 0.1), False),
+        (None, 0.01, (0.1, 0.1), None),
+    ],
+)
+def test_a_target_wants_the_ratio_and_the_error(target, slack, errors, met):
+    clock = Clock()
+    ours, theirs = measured(
+        clock,
+        Contestant("ours", clock.worker("ours", 1, 1), lambda m, d: {"test error": errors[0]}),
+        Contestant(
+            "theirs", clock.worker("theirs", 1, 10), lambda m, d: {"test error": errors[1]}, target=target
+        ),
+        repeats=1,
+        slack=slack,
+    )
+    assert theirs.met is met
+    assert ours.met is None
+
+
+def test_one_that_fails_does_not_stop_the_others():
+    def broken(data):
+        if data:
+            raise MemoryError("no room")
+
+    clock = Clock()
+    ours, failed = measured(
+        clock, Contestant("ours", clock.worker("ours", 1, 1, 1, 1)), Contestant("theirs", broken)
+    )
+    assert len(ours.seconds) == 3
+    assert failed.failed
+    assert failed.note == "failed: MemoryError: no room"
+    assert failed.seconds == ()
+    report = Report("name", "question?", False, 3, entries=[ours, failed])
+    assert report.failed
+    assert any("no room" in line for line in remarks(report))
+
+
+def test_a_missing_peer_is_left_out_with_what_to_install(monkeypatch):
+    for module in ("sklearnex", "sklearnex.svm", "liquidSVM"):
+        monkeypatch.setitem(sys.modules, module, None)
+    clock = Clock()
+    entries = measured(
+        clock,
+        Contestant("ours", clock.worker("ours", 1, 1, 1, 1)),
+        *(
+            Contestant(find.__name__, pytest.fail, needs=find)
+            for find in (peers.intelex_svc, peers.liquid_svm)
+        ),
+    )
+    for entry, package in zip(entries[1:], ("scikit-learn-intelex", "liquidSVM"), strict=True):
+        assert entry.seconds == ()
+        assert not entry.failed
+        assert entry.note.startswith(f"left out: {package} needs")
+        assert 'pip install "marginpath[bench]"' in entry.note
+
+
+def test_liquidsvm_has_the_kernel_that_was_asked_for(rng):
+    asked = sysconfig.get_config_var
+    try:
+        peers.liquid_svm()
+    except ImportError as missing:
+        pytest.skip(str(missing))
+    assert sysconfig.get_config_var is asked
+    assert sys.modules.get("pkg_resources", mp).__name__ != "pkg_resources" or hasattr(
+        sys.modules["pkg_resources"], "resource_filename"
+    )
+    data = mp.datasets.gaussian_mixture()
+    grid = peers.LiquidGrid((1.5,))
+    model = grid(data)
+    np.testing.assert_allclose(model.errTrain[:, 3], 1.5 * 2**0.5)
+    assert len(np.unique(model.errTrain[:, 5])) == 10
+    assert grid.judge(model, data)["test error"] < 0.25
+
+
+@pytest.mark.parametrize("path", [GaussianPath(0.5), GaussianPath(0.5, 1), GaussianPath(0.5, 2)])
+def test_our_test_error_is_that_of_a_tuned_svc(path, monkeypatch):
+    monkeypatch.setattr(peers, "cores", lambda: 1)
+    data = mp.datasets.gaussian_mixture()
+    grid = peers.Grid(peers.scikit_svc, {"C": [0.1, 1.0]}, {"gamma": peers.gamma(0.5)})
+    wanted = grid.judge(grid(data), data)
+    facts = path.judge(path(data), data)
+    assert abs(facts["test error"] - wanted["test error"]) < 0.02
+    assert abs(facts["CV error"] - wanted["CV error"]) < 0.02
+
+
+def test_linear_paths_tell_several_classes_apart(folder):
+    data = sets.newsgroups()
+    for intercept in (False, True):
+        path = LinearPath(intercept)
+        assert path.judge(path(data), data)["test error"] < 0.3
+
+
+def test_a_part_keeps_the_classes_in_proportion():
+    data = mp.datasets.gaussian_mixture(n_samples=200)
+    smaller = sets.part(data, 50)
+    assert smaller.X.shape == (50, 2)
+    assert smaller.X_test.shape == (50, 2)
+    assert smaller.y.sum() == 0
+    assert sets.part(data, 200) is data
+
+
+def test_the_exponent_of_known_times():
+    def row(n, gram):
+        facts = {"n": n, "Gram": gram, "above data MB": n / 10}
+        return Entry("a set", "ours", (1e-6 * n**1.5,), facts=facts)
+
+    found = scaling.conclude([row(1000, "stored"), row(2000, "stored"), row(8000, "tiled")])
+    assert found["exponent, a set (wanted: at most 2)"] == pytest.approx(1.5)
+    assert [v for k, v in found.items() if "largest peak" in k] == [800]
+
+
+def test_memory_of_a_child():
+    (entry,) = measure_task(Task("array", 30_000_000, 10, [Contestant("ones", np.ones, isolated=True)]), 1)
+    assert entry.note == ""
+    assert 235 < entry.facts["above data MB"] < 260
+    assert entry.facts["peak MB"] < 1000
+    assert entry.seconds[0] > 0
+    assert entry.warm_up > 0
+
+
+def test_the_peak_can_be_forgotten():
+    large = np.ones(20_000_000)
+    peak = memory.peak_bytes()
+    assert peak > large.nbytes
+    del large
+    memory.reset_peak()
+    assert memory.peak_bytes() <= peak
+
+
+def test_the_machine_is_named(tmp_path):
+    listing = tmp_path / "cpuinfo"
+    listing.write_text("processor : 0\nmodel name\t: Abacus 9000\n")
+    assert processor(listing) == "Abacus 9000"
+    assert processor(tmp_path / "none")
+    assert describe_machine()["cores"] >= 1
+
+
+def test_the_table_and_the_file_show_the_same(tmp_path):
+    entries = [
+        Entry("a task", "ours", (2.0, 2.0, 2.0), 1.5, facts={"test error": 0.1}),
+        Entry("a task", "theirs", (10.0, 20.0, 60.0), 1.0, (5.0, 10.0, 30.0), 8, True, {"test error": 0.2}),
+        Entry("a task", "absent", note="left out: not installed"),
+    ]
+    report = Report("name", "question?", False, 3, entries=entries, conclusions={"exponent": 1.25})
+    made = table(report)
+    assert {column.header for column in made.columns} >= COLUMNS
+    shown = [list(column.cells) for column in made.columns]
+    assert shown[0][1:] == ["  ours", "  theirs"]
+    assert shown[3][2] == "10 (5 to 30)"
+    assert shown[4][2] == "≥ 8 met"
+    lines = remarks(report)
+    assert lines[0] == "exponent: 1.25"
+    assert "absent (a task) left out: not installed" in lines
+    record = json.loads(report.write(tmp_path / "new").read_text("utf-8"))
+    assert [file.name for file in (tmp_path / "new").iterdir()] == ["name.json"]
+    assert record["entries"][1]["ratio"] == {"median": 10.0, "lowest": 5.0, "highest": 30.0}
+    assert record["entries"][1]["target_met"] is True
+    assert record["conclusions"] == {"exponent": 1.25}
+    assert {"processor", "cores", "date"} <= set(record["machine"])
+    assert record["versions"]["marginpath"] == mp.__version__
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Make a data folder with a few samples of each set, drawn at random, and point the loaders at it."""
+    path, rng = tmp_path_factory.mktemp("data"), np.random.default_rng(0)
+    write_mnist(path / "mnist", rng)
+    y = np.repeat([0, 1], 60)
+    (path / "htru2").mkdir()
+    np.savetxt(path / "htru2" / "HTRU_2.csv", np.c_[rng.normal(y[:, None], 1, (120, 8)), y], delimiter=",")
+    (path / "a9a").mkdir()
+    for name in ("a9a", "a9a.t"):
+        X = (rng.random((120, 123)) < 0.1 + 0.1 * y[:, None]).astype(float)
+        dump_svmlight_file(X, 2 * y - 1, str(path / "a9a" / name), zero_based=False)
+    write_ijcnn1(path / "ijcnn1", rng)
+    write_newsgroups(path / "20news", rng)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MARGINPATH_DATA", str(path))
+        yield path
+
+
+def write_mnist(path, rng):
+    path.mkdir()
+    centres = rng.integers(0, 200, (10, 784))
+    for part, n in (("train", 300), ("t10k", 50)):
+        labels = np.arange(n) % 10
+        pixels = np.clip(centres[labels] + rng.integers(0, 56, (n, 784)), 0, 255)
+        for kind, values, shape in (("images-idx3", pixels, (n, 28, 28)), ("labels-idx1", labels, (n,))):
+            header = struct.pack(f">I{len(shape)}I", 0x800 + len(shape), *shape)
+            content = gzip.compress(header + values.astype(np.uint8).tobytes())
+            (path / f"{part}-{kind}-ubyte.gz").write_bytes(content)
+
+
+def write_ijcnn1(path, rng):
+    path.mkdir()
+    X = random_array((400, 22), density=0.6, rng=rng, format="csr")
+    y = np.where(X.sum(axis=1) > 6.6, 1, -1)
+    np.savez(path / "ijcnn1.npz", data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=y)
+
+
+def write_newsgroups(path, rng):
+    path.mkdir()
+    arrays = {"names": np.array([f"group {c}" for c in range(20)])}
+    for prefix in ("", "test_"):
+        y = np.arange(200) % 20
+        X = random_array((200, 300), density=0.05, rng=rng, format="lil")
+        for row, label in enumerate(y):
+            X[row, 10 * label + rng.integers(0, 10, 4)] = 3
+        X = X.tocsr()
+        arrays |= {f"{prefix}{k}": getattr(X, k) for k in ("data", "indices", "indptr", "shape")}
+        arrays[f"{prefix}class20"] = y
+    np.savez(path / "20news_counts.npz", **arrays)
+
+
+@pytest.fixture
+def invoke(monkeypatch):
+    """Run a command in process, with rivals that start no worker processes."""
+    monkeypatch.setattr(peers, "cores", lambda: 1)
+
+    def invoke(*arguments):
+        return CliRunner().invoke(cli.build_app(), [str(a) for a in arguments])
+
+    return invoke
+
+
+@pytest.mark.parametrize("name", bench.NAMES)
+def test_every_benchmark_runs_quickly(name, invoke, folder, tmp_path, monkeypatch):
+    monkeypatch.delitem(scaling.SETS, "MNIST odd vs even")  # every size of it is another process to start
+    ran = invoke("bench", name, "--quick", "--out", tmp_path)
+    assert ran.exit_code == 0, ran.output
+    for words in ("contestant", "seconds", "× ours", "numpy", "cores"):
+        assert words in ran.stdout
+    record = json.loads((tmp_path / f"{name}-quick.json").read_text("utf-8"))
+    assert record["benchmark"] == name
+    assert record["quick"] is True
+    assert record["repeats"] == 1
+    for entry in record["entries"]:
+        assert entry["note"] == "" or entry["note"].startswith("left out: ")
+        assert len(entry["seconds"]) == (0 if entry["note"] else 1)
+        assert entry["seconds"] == [] or entry["median_seconds"] == entry["seconds"][0] > 0
+        assert entry["target_met"] is None
+        assert 0 <= entry["facts"].get("test error", 0) < 0.5
+    taken = [entry for entry in record["entries"] if entry["seconds"]]
+    assert len(taken) >= 2
+    assert name == "scaling" or any(entry["ratio"] for entry in taken)
+
+
+def test_repeats_are_obeyed_and_progress_is_told(invoke, folder, tmp_path):
+    ran = invoke("bench", "kernel", "--quick", "--repeats", 2, "--out", tmp_path)
+    record = json.loads((tmp_path / "kernel-quick.json").read_text("utf-8"))
+    assert {len(entry["seconds"]) for entry in record["entries"]} == {2}
+    assert "round 2" in ran.stderr
+
+
+@pytest.mark.parametrize("arguments", [("nonsense",), ("kernel", "--repeats", "0"), ()])
+def test_what_is_unknown_is_refused(invoke, arguments):
+    ran = invoke("bench", *arguments)
+    assert ran.exit_code == 2
+    assert arguments != ("nonsense",) or "hard-margin" in ran.stderr
+
+
+def test_without_data_nothing_is_written(invoke, monkeypatch, tmp_path):
+    def absent(*args, **kwargs):
+        raise FileNotFoundError("no such data")
+
+    monkeypatch.setattr(mp.datasets, "load_mnist", absent)
+    ran = invoke("bench", "tuned", "--quick", "--out", tmp_path / "results")
+    assert ran.exit_code == 1
+    assert "no such data" in ran.stderr
+    assert list((tmp_path / "results").iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made_is_known_at_once(invoke, monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(mp.datasets, "load_mnist", pytest.fail)
+    ran = invoke("bench", "tuned", "--out", tmp_path / "file" / "folder")
+    assert ran.exit_code == 1
+    assert "No benchmark" in ran.stderr
+
+
+def test_a_failure_is_the_exit_code(invoke, monkeypatch, tmp_path):
+    def broken(data):
+        raise ArithmeticError("wrong")
+
+    task = Task("a task", 1, 0, [Contestant("ours", broken)])
+    monkeypatch.setattr(bench, "find", lambda name: Benchmark(name, "question?", lambda quick: [task]))
+    ran = invoke("bench", "kernel", "--out", tmp_path)
+    assert ran.exit_code == 1
+    assert "ArithmeticError: wrong" in ran.stdout
