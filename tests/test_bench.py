@@ -252,7 +252,13 @@ def test_the_table_and_the_file_show_the_same(tmp_path):
     assert lines[0] == "exponent: 1.25"
     assert "absent (a task) left out: not installed" in lines
     record = json.loads(report.write(tmp_path / "new").read_text("utf-8"))
-    assert [file.name for file in (tmp_path / "new").iterdir()] == ["name.json"]
+    assert sorted(file.name for file in (tmp_path / "new").iterdir()) == ["name.json", "name.md"]
+    page = (tmp_path / "new" / "name.md").read_text("utf-8").splitlines()
+    assert page[2:5] == [
+        "| **a task** | | | | | |",
+        "| ours | 3 | 2 |  |  | 0.1 |",
+        "| theirs | 3 | 20 | 10 (5 to 30) | ≥ 8 met | 0.2 |",
+    ]
     assert record["entries"][1]["ratio"] == {"median": 10.0, "lowest": 5.0, "highest": 30.0}
     assert record["entries"][1]["target_met"] is True
     assert record["conclusions"] == {"exponent": 1.25}

@@ -33,12 +33,12 @@ class Report:
         return any(entry.failed for entry in self.entries)
 
     def write(self, folder: Path) -> Path:
-        """Write NAME.json into the folder (NAME-quick.json where quick), whole or not at all."""
+        """Write NAME.json and NAME.md (NAME-quick where quick) into the folder, each whole or not at all."""
         folder.mkdir(parents=True, exist_ok=True)
         target = folder / f"{self.name}{'-quick' if self.quick else ''}.json"
-        draft = target.with_suffix(".part")
-        draft.write_text(json.dumps(self.record(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        return draft.replace(target)
+        _write(target, json.dumps(self.record(), indent=1, ensure_ascii=False) + "\n")
+        _write(target.with_suffix(".md"), markdown(self))
+        return target
 
     def record(self) -> dict[str, Any]:
         """Return everything as plain values."""
@@ -52,6 +52,12 @@ class Report:
             "entries": [_row(entry, self.quick) for entry in self.entries],
             "conclusions": dict(self.conclusions),
         }
+
+
+def _write(target: Path, text: str) -> None:
+    draft = target.with_suffix(".part")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(target)
 
 
 def _row(entry: Entry, quick: bool) -> dict[str, Any]:
@@ -72,28 +78,49 @@ def _row(entry: Entry, quick: bool) -> dict[str, Any]:
     }
 
 
+def columns(report: Report) -> list[str]:
+    """Return the names of the columns of the table."""
+    facts = dict.fromkeys(name for entry in report.entries for name in entry.facts)
+    return ["contestant", "runs", "seconds", "× ours", "wanted", *facts]
+
+
+def cells(report: Report, entry: Entry) -> list[str]:
+    """Return the row of one entry, as text."""
+    facts = (_number(entry.facts.get(name)) for name in columns(report)[5:])
+    times = str(len(entry.seconds)), _number(entry.median), _range(entry), _wanted(entry, report.quick)
+    return [entry.contestant, *times, *facts]
+
+
+def by_task(report: Report) -> dict[str, list[Entry]]:
+    """Return the entries that took a turn, by task."""
+    tasks = dict.fromkeys(entry.task for entry in report.entries)
+    return {task: [e for e in report.entries if e.task == task and e.seconds] for task in tasks}
+
+
 def table(report: Report) -> Table:
     """Return the entries as one table: times, ratios to ours, and what is known of the models."""
     from rich.table import Table
 
-    facts = list(dict.fromkeys(name for entry in report.entries for name in entry.facts))
     made = Table(title=f"{report.name}: {report.question}", title_justify="left")
-    made.add_column("contestant")
-    for name in ("runs", "seconds", "× ours", "wanted", *facts):
-        made.add_column(name, justify="right", overflow="fold")
-    for task in dict.fromkeys(entry.task for entry in report.entries):
+    for number, name in enumerate(columns(report)):
+        made.add_column(name, justify="right" if number else "left", overflow="fold")
+    for task, entries in by_task(report).items():
         made.add_section()
         made.add_row(f"[bold]{task}[/bold]")
-        for entry in (e for e in report.entries if e.task == task and e.seconds):
-            made.add_row(
-                f"  {entry.contestant}",
-                str(len(entry.seconds)),
-                _number(entry.median),
-                _range(entry),
-                _wanted(entry, report.quick),
-                *(_number(entry.facts.get(name)) for name in facts),
-            )
+        for entry in entries:
+            name, *rest = cells(report, entry)
+            made.add_row(f"  {name}", *rest)
     return made
+
+
+def markdown(report: Report) -> str:
+    """Return the table and what stands below it as Markdown, for the documentation."""
+    names = columns(report)
+    lines = [f"| {' | '.join(names)} |", f"|---|{'---:|' * (len(names) - 1)}"]
+    for task, entries in by_task(report).items():
+        lines.append(f"| **{task}** |{' |' * (len(names) - 1)}")
+        lines += [f"| {' | '.join(cells(report, entry))} |" for entry in entries]
+    return "\n".join([*lines, "", *(f"- {line}" for line in remarks(report))]) + "\n"
 
 
 def remarks(report: Report) -> list[str]:
