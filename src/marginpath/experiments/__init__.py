@@ -1,0 +1,43 @@
+"""Experiments: every table and figure again, by one command. One module an experiment, named after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, Protocol, cast
+
+#: The experiments that ``marginpath reproduce`` knows.
+NAMES = ("rates",)
+
+
+class Experiment(Protocol):
+    """What the module of an experiment has: numbers first, then what is made of them."""
+
+    def compute(self, *, watch: Callable[[str], Any]) -> Any:
+        """Return the table; ``watch`` is told what is being run."""
+        ...
+
+    def draw(self, table: Any) -> Any:
+        """Return the table as a matplotlib figure; nothing is computed here."""
+        ...
+
+    def printed(self, table: Any) -> Any:
+        """Return a short form of the table for the terminal."""
+        ...
+
+    def files(self, table: Any) -> Mapping[str, bytes]:
+        """Return all that is to be written, by name of file."""
+        ...
+
+
+def find(name: str) -> Experiment:
+    """Return the experiment of that name.
+
+    Examples
+    --------
+    >>> find("rates").__name__
+    'marginpath.experiments.rates'
+    """
+    if name not in NAMES:
+        raise ValueError(f"There is no experiment {name!r}; there are {', '.join(NAMES)}.")
+    return cast(Experiment, import_module(f".{name}", __name__))

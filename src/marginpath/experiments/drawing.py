@@ -1,0 +1,63 @@
+"""What the pictures of all experiments share: colours, an empty figure, files of it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+# Okabe and Ito's colours, told apart by all kinds of colour vision.
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#5A5A5A"
+
+
+def empty_figure(width: float, height: float) -> Any:
+    """Return a white figure of that many inches; without matplotlib, say which extra to install."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError('Drawing needs matplotlib: pip install "marginpath[plot]".') from None
+    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def picture_files(figure: Any, name: str) -> dict[str, bytes]:
+    """Return name.svg and name.png; equal figures give equal files."""
+    import matplotlib
+
+    files = {}
+    with matplotlib.rc_context({"svg.hashsalt": name}):
+        for ending, options in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 160})):
+            buffer = io.BytesIO()
+            figure.savefig(buffer, format=ending, **options)
+            files[f"{name}.{ending}"] = buffer.getvalue()
+    return files
+
+
+def spread(wanted: Sequence[float], distance: float, lowest: float) -> list[float]:
+    """Return heights at least ``distance`` apart and not under ``lowest``, near the wanted ones.
+
+    Parameters
+    ----------
+    wanted : floats, the largest first
+        Where labels would stand if there were one alone.
+
+    Examples
+    --------
+    >>> spread([1.0, 1.0, 0.0], distance=0.5, lowest=0.0)
+    [1.25, 0.75, 0.0]
+    """
+    groups: list[tuple[float, int]] = []  # centre and number of labels that touch
+    for height in wanted:
+        groups.append((height, 1))
+        while len(groups) > 1 and _overlap(groups[-2], groups[-1], distance):
+            (a, m), (b, n) = groups.pop(-2), groups.pop()
+            groups.append(((a * m + b * n) / (m + n), m + n))
+    heights = [c + distance * ((n - 1) / 2 - i) for c, n in groups for i in range(n)]
+    for i in range(len(heights) - 1, -1, -1):  # lift what is too low
+        below = heights[i + 1] + distance if i + 1 < len(heights) else lowest
+        heights[i] = max(heights[i], below)
+    return heights
+
+
+def _overlap(upper: tuple[float, int], lower: tuple[float, int], distance: float) -> bool:
+    return upper[0] - lower[0] < distance * (upper[1] + lower[1]) / 2
