@@ -16,12 +16,14 @@ from .kernels import Kernel, ProductKernel
 from .spectrum import lanczos
 
 _ROWS, _COLUMNS = 256, 512
+_TILE_BYTES = 2**20  # what the passes over a tile find again in the cache of a core
 
 
 def fill_symmetric(kernel: Kernel, X: Array) -> Array:
     """Compute k(x_i, x_j), each pair once, in tiles written in place and shared between the cores."""
     xp, n = namespace(X), X.shape[0]
     K = xp.empty((n, n), dtype=X.dtype, device=device(X))
+    columns = _TILE_BYTES // (_ROWS * int(xp.finfo(X.dtype).bits) // 8)
     write = _tile_writer(kernel, X)
 
     def fill_rows(rows: tuple[int, int]) -> None:
@@ -29,7 +31,7 @@ def fill_symmetric(kernel: Kernel, X: Array) -> Array:
         write(K[a:b, a:b], a, b, a, b)
         corner = K[a:b, a:b]
         K[a:b, a:b] = xp.triu(corner) + xp.triu(corner, k=1).T
-        for c, e in blocks(n - b, _COLUMNS):
+        for c, e in blocks(n - b, columns):
             c, e = c + b, e + b
             write(K[a:b, c:e], a, b, c, e)
             K[c:e, a:b] = K[a:b, c:e].T
