@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from .. import datasets
 from ..datasets import Dataset
 from . import data as sets
@@ -20,7 +22,9 @@ from .ours import GaussianPath
 def tasks(quick: bool) -> Iterator[Task]:
     """Yield MNIST 3 vs 5 and HTRU2."""
     yield _task(sets.mnist(3, 5), 3.4, quick, svc=(100, 1), intelex=(30, 1), liquid=(20, None))
-    yield _task(datasets.load_htru2(), 4.0, quick, svc=(20, None), intelex=(20, 1), liquid=(None, 1))
+    yield _task(
+        datasets.load_htru2(dtype=np.float32), 4.0, quick, svc=(20, None), intelex=(20, 1), liquid=(None, 1)
+    )
 
 
 def _task(

@@ -9,6 +9,8 @@ from .mirror_descent import MirrorDescent, MirrorDescentState
 from .normalized_gradient import NormalizedGradient, NormalizedGradientState
 from .pegasos import Pegasos
 from .perceptron import Perceptron, SmoothPerceptronState
+from .screened import Screened
+from .screening import ScreenedState
 from .subgradient import Subgradient, SubgradientState
 from .tikhonov import Tikhonov, TikhonovSolutions
 
@@ -27,6 +29,8 @@ __all__ = [
     "NormalizedGradientState",
     "Pegasos",
     "Perceptron",
+    "Screened",
+    "ScreenedState",
     "SmoothPerceptronState",
     "Solver",
     "State",

@@ -1,115 +1,153 @@
-"""What a screened run holds: roles of the coordinates, a packed block of K, and the state.
+"""What a screened run holds: the roles of the coordinates, a packed block of K, and the state.
 
-A coordinate is left out at 0, left out at the bound, or followed. A row is left out of all columns of y
-or of none, so that one block of K serves all of them.
+A coordinate rests at 0, rests at the bound, or is free. A row is left out if it rests in all columns of y,
+so that one block of K serves all of them; else it is free in all of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple, Self
 
+import joblib
 import numpy as np
 
-from ..arrays import Array, blocks
-from ..gram import Gram
+from ..arrays import Array, is_numpy
+from ..gram import DenseGram, Gram
 from .base import State
 
-#: The role of a coordinate: left out at 0, left out at the bound, followed, followed and packed.
-ZERO, BOUND, ROW, COLUMN = range(4)
+#: The role of a coordinate: rests at 0, rests at the bound, free.
+ZERO, BOUND, FREE = range(3)
 
-_LOOSE, _PACK = 1.5, 15.0  # the cost of an entry of K where it lies, and of packing it; a packed one costs 1
-_BLOCK = 128
+_PACK = 6.0  # the cost of packing an entry of K, against that of using it once
+_PARTS, _PART = 4, 2**22  # most parts of a product, whatever the cores, and the entries that are worth one
 
 
-def support_product(gram: Gram, V: np.ndarray) -> np.ndarray:
-    """Return K V, reading only the rows of K that meet a nonzero of V."""
+def stored_matrix(gram: Gram) -> np.ndarray:
+    """Return the kernel matrix, its rows in one piece where that takes no copy; refuse what stores none."""
+    if not isinstance(gram, DenseGram) or not is_numpy(gram.K):
+        raise TypeError(
+            f"Screened needs a kernel matrix stored by NumPy, got a {type(gram).__name__} of "
+            f"{type(gram.diagonal).__module__.partition('.')[0]} arrays. Use Gram.from_kernel or "
+            f"Gram.from_matrix with NumPy arrays, or DualDescent alone."
+        )
+    return np.asarray(gram.K.T if gram.K.flags.f_contiguous else gram.K)  # it is symmetric
+
+
+def support_product(K: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """Return K V, from the rows of K that meet a nonzero of V."""
+    from .passes import add_rows
+
     support = np.flatnonzero(V if V.ndim == 1 else V.any(axis=1))
-    if _LOOSE * support.size > len(V):
-        return np.asarray(gram @ V)
-    product = np.zeros_like(V)
-    for a, b in blocks(support.size, _BLOCK):
-        index = support[a:b]
-        product += gram.rows(index).T @ V[index]
-    return product
-
-
-def best_horizon(horizon: np.ndarray, support: np.ndarray) -> float:
-    """Return the number of steps to screen for, 0 where following all rows is cheaper.
-
-    Row i is expected to pass its test for ``horizon[i]`` steps. To screen for H steps is to follow the rows
-    with a horizon under H: H packed products, one packing, and one product with all rows after it.
-    """
-    n, size = len(horizon), int(support.sum())
-    order = np.argsort(horizon, kind="stable")
-    H, rows = horizon[order], np.arange(n)
-    columns = np.cumsum(support[order]) - support[order]
-    once = _PACK * rows * columns + _LOOSE * n * size
-    cost = np.where(H > 0, rows * columns + once / (1 + H), np.inf)
-    best = int(np.argmin(cost))
-    return float(H[best]) if cost[best] < n * min(n, _LOOSE * size) else 0.0
+    Vt = np.ascontiguousarray(np.atleast_2d(V[support].T))
+    product = np.zeros((len(Vt), len(V)), dtype=V.dtype)
+    parts = max(1, min(_PARTS, support.size * len(V) // _PART))
+    ends = [len(V) * p // parts for p in range(parts + 1)]
+    _share(lambda p: add_rows(K, support, Vt, product, ends[p], ends[p + 1]), parts)
+    return np.ascontiguousarray(product.T).reshape(V.shape)
 
 
 class Block(NamedTuple):
-    """The matrix K_CR of the packed columns C and the followed rows R."""
+    """The lower triangle of K_FF, for the free rows F."""
 
-    columns: np.ndarray
-    rows: np.ndarray
-    K: np.ndarray
+    free: np.ndarray
+    triangle: np.ndarray
 
     @classmethod
-    def pack(cls, gram: Gram, role: np.ndarray) -> Block:
-        """Gather the block that the roles ask for."""
-        columns, rows = _index(role)
-        K = np.empty((columns.size, rows.size), dtype=gram.dtype)
-        for a, b in blocks(columns.size, _BLOCK):
-            np.take(gram.rows(columns[a:b]), rows, axis=1, out=K[a:b], mode="clip")
-        return cls(columns, rows, K)
+    def pack(cls, K: np.ndarray, role: np.ndarray) -> Block:
+        """Gather the block of the rows that are free."""
+        from .passes import gather_triangle
+
+        free = _free(role)
+        triangle = np.empty(free.size * (free.size + 1) // 2, dtype=K.dtype)
+        ends = _ends(free.size)
+        _share(lambda p: gather_triangle(K, free, triangle, ends[p], ends[p + 1]), len(ends) - 1)
+        return cls(free, triangle)
 
     def fits(self, role: np.ndarray) -> bool:
         """Whether this is the block of these roles."""
-        columns, rows = _index(role)
-        return np.array_equal(columns, self.columns) and np.array_equal(rows, self.rows)
+        return np.array_equal(self.free, _free(role))
 
-    def product(self, gram: Gram, v: np.ndarray) -> np.ndarray:
-        """Return K v on the rows R, and 0 elsewhere."""
-        loose = v.copy()
-        loose[self.columns] = 0
+    def product(self, v: np.ndarray) -> np.ndarray:
+        """Return K_FF v_F on the free rows, and 0 elsewhere."""
+        from .passes import add_triangle
+
+        Vt = np.ascontiguousarray(np.atleast_2d(v[self.free].T))
+        ends = _ends(self.free.size)
+        sums = np.zeros((len(ends) - 1, *Vt.shape), dtype=v.dtype)
+        _share(lambda p: add_triangle(self.triangle, Vt, sums[p], ends[p], ends[p + 1]), len(sums))
         product = np.zeros_like(v)
-        product[self.rows] = support_product(gram, loose)[self.rows] + self.K.T @ v[self.columns]
+        product[self.free] = sums.sum(axis=0).T.reshape(-1, *v.shape[1:])
         return product
 
 
-def _index(role: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    least = role if role.ndim == 1 else role.min(axis=1)
-    return np.flatnonzero(least == COLUMN), np.flatnonzero(least >= ROW)
+def _free(role: np.ndarray) -> np.ndarray:
+    return np.flatnonzero((role if role.ndim == 1 else role.min(axis=1)) == FREE)
+
+
+def _ends(m: int) -> list[int]:
+    """Cut the rows of a triangle into parts of equal area."""
+    parts = max(1, min(_PARTS, m * m // (2 * _PART)))
+    return [round(m * (p / parts) ** 0.5) for p in range(parts + 1)]
+
+
+def _share(task: Callable[[int], None], parts: int) -> None:
+    """Call the task with 0 … parts − 1, in threads where there are cores for them."""
+    threads = min(parts, _cores())
+    if threads == 1:
+        for p in range(parts):
+            task(p)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(task, range(parts)))
+
+
+@cache
+def _cores() -> int:
+    return int(joblib.cpu_count())
+
+
+def best_horizon(horizon: np.ndarray, support: np.ndarray) -> float:
+    """Return the number of steps to screen for, 0 where a product with the support is cheaper.
+
+    Row i is expected to pass its test for ``horizon[i]`` steps. To screen for H steps is to leave out the
+    rows with a horizon of at least H: H products with the triangle of the others, one packing of it, and
+    one product with the support after it.
+    """
+    H = np.sort(horizon)
+    triangle, whole = np.arange(len(H)) ** 2 / 2, len(H) * np.count_nonzero(support)
+    cost = np.where(H > 0, triangle + (_PACK * triangle + whole) / (1 + H), np.inf)
+    best = int(np.argmin(cost))
+    return float(H[best]) if cost[best] < whole else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScreenedState(State):
-    """A state that follows the scores of some rows, and makes ``scores`` whole when someone looks.
+    """A state that follows the scores of the free rows, and makes ``scores`` whole when someone looks.
 
-    The first look costs a product with the rows of K in the support, unless all rows are followed. For
-    that the state holds on to the kernel matrix; a saved or pickled one has whole scores instead.
+    The first look costs a product with the support, unless all rows are free. For that the state holds on
+    to the kernel matrix; a saved or pickled one has whole scores instead.
 
     Attributes
     ----------
     role : array
-        ZERO, BOUND, ROW or COLUMN for each coordinate.
-    row_scores : array
-        S on the followed rows.
+        ZERO, BOUND or FREE for each coordinate.
+    free_scores : array
+        S on the free rows.
     reference, reference_scores : array
         The point p of the tests, and K(Y∘p).
     aggregate : array
-        a = K(Y∘mass) over the coordinates that are left out at the bound: they add −b_t a to the scores.
+        a = K(Y∘mass) over the coordinates that rest at the bound: they add −b_t a to the scores.
     since, horizon : int
         When the roles were given, and for how many steps.
     """
 
     previous_u: Array
-    row_scores: Array
-    previous_row_scores: Array
+    free_scores: Array
+    previous_free_scores: Array
     role: Array
     reference: Array
     reference_scores: Array
@@ -129,14 +167,14 @@ class ScreenedState(State):
     def scores(self) -> Array:
         """S = K(Y∘u)."""
         if self.whole:
-            return self.row_scores
-        gram, Y = self.__dict__["source"]
-        return np.where(self.role >= ROW, self.row_scores, support_product(gram, Y * self.u))
+            return self.free_scores
+        K, Y = self.__dict__["source"]
+        return np.where(self.role == FREE, self.free_scores, support_product(K, Y * self.u))
 
     @property
     def whole(self) -> bool:
-        """Whether all rows are followed."""
-        return bool(np.all(self.role >= ROW))
+        """Whether all rows are free."""
+        return bool(np.all(self.role == FREE))
 
     @property
     def nbytes(self) -> int:
@@ -144,33 +182,33 @@ class ScreenedState(State):
         return sum(int(x.nbytes) for x in (*self._stored().values(), self.u))
 
     def extrapolated(self, α: float) -> tuple[Array, Array]:
-        """Return q = u_t + α(u_t − u_{t−1}), and K(Y∘q) on the followed rows."""
+        """Return q = u_t + α(u_t − u_{t−1}), and K(Y∘q) on the free rows."""
         q = self.u + α * (self.u - self.previous_u)
-        return q, self.row_scores + α * (self.row_scores - self.previous_row_scores)
+        return q, self.free_scores + α * (self.free_scores - self.previous_free_scores)
 
     def columns(self, index: Array) -> Self:
         """Return the state of some of the columns."""
         part = {name: np.take(x, index, axis=-1) for name, x in self._stored().items()}
         scores = np.take(self.scores, index, axis=-1) if "scores" in self.__dict__ else None
-        gram, Y = self.__dict__.get("source", (None, self.u))
-        return replace(self, scores=scores, **part).attach(gram, Y[..., index], self.release())
+        K, Y = self.__dict__.get("source", (None, self.u))
+        return replace(self, scores=scores, **part).attach(K, Y[..., index], self.release())
 
     def merge(self, index: np.ndarray, part: Self) -> Self:
         """Return this state with the columns ``index``, and all that is no array, taken from ``part``."""
         rest = np.setdiff1d(np.arange(self.u.shape[-1]), index)
         merged = {name: x.copy() for name, x in self._stored().items()}
-        if not np.all(self.role[:, rest] >= ROW):  # a column that rests has whole scores from now on
-            merged["row_scores"][:, rest], merged["role"][:, rest] = self.scores[:, rest], ROW
+        if not np.all(self.role[:, rest] == FREE):  # a column that is done has whole scores from now on
+            merged["free_scores"][:, rest], merged["role"][:, rest] = self.scores[:, rest], FREE
         for name, x in part._stored().items():
             merged[name][..., index] = x
-        gram, signs = part.__dict__["source"]
+        K, signs = part.__dict__["source"]
         Y = np.zeros_like(merged["u"])
         Y[:, index] = signs
-        return replace(part, scores=None, **merged).attach(gram, Y, part.release())
+        return replace(part, scores=None, **merged).attach(K, Y, part.release())
 
-    def attach(self, gram: Gram | None, Y: Array, block: Block | None) -> Self:
+    def attach(self, K: np.ndarray | None, Y: Array, block: Block | None) -> Self:
         """Give a new state what makes its scores whole, and the packed block, which one state owns."""
-        self.__dict__.update(source=(gram, Y), block=block)
+        self.__dict__.update(source=(K, Y), block=block)
         return self
 
     def release(self) -> Block | None:
