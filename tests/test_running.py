@@ -175,6 +175,15 @@ def test_time_limit_and_clock_leave_out_observation():
     assert np.all(np.diff(path["seconds"]) > 0)
 
 
+@pytest.fixture
+def default_interrupt():
+    """Take Ctrl-C as a shell in the foreground gives it; in the background it may be ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("default_interrupt")
 def test_ctrl_c_returns_the_path_so_far():
     def press(problem, state, path):
         if state.t == 5:
@@ -206,6 +215,7 @@ def test_interrupt_inside_a_step_loses_only_that_step():
     assert path.last.t == path.steps[-1] == 6
 
 
+@pytest.mark.usefixtures("default_interrupt")
 def test_second_ctrl_c_raises():
     def press_twice(problem, state, path):
         os.kill(os.getpid(), signal.SIGINT)
