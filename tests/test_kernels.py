@@ -65,3 +65,11 @@ def test_a_kernel_of_your_own_may_return_a_new_array(rng):
 
     X = rng.standard_normal((300, 3))
     np.testing.assert_allclose(mp.Gram.from_kernel(X, Squared()).K, (X @ X.T) ** 2)
+
+
+def test_features_that_are_the_same_everywhere_change_nothing(rng):
+    X = rng.standard_normal((500, 6))
+    X[:, [0, 3]] = 0.0, 7.0
+    kernel = mp.Gaussian(1.3)
+    np.testing.assert_allclose(mp.Gram.from_kernel(X, kernel).K, kernel(X), rtol=1e-12)
+    np.testing.assert_array_equal(mp.Gram.from_kernel(X[:, [0, 3]], mp.Linear()).K, np.full((500, 500), 49.0))

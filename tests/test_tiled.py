@@ -58,13 +58,20 @@ def test_rows_are_cached_within_the_limit(rng):
     first = gram.rows(range(8))
     np.testing.assert_array_equal(gram.rows(range(8)), first)
     assert computed == [8]
-    gram.rows([20, 21, 22, 23])
-    assert len(gram._rows) == 10
-    gram.rows([7, 0])  # 0 and 1 have gone
-    assert computed == [8, 4, 1]
+    gram.rows([20, 21, 22, 23])  # there is room for two of them
+    assert np.sum(gram._cache.owner >= 0) == 10
+    gram.rows([7, 0, 20, 21])
+    assert computed == [8, 4]
+    for _ in range(3):  # in the end 22 is asked for more often than 1, and 1 goes
+        np.testing.assert_allclose(gram.rows([22, 3, 22]), X[[22, 3, 22]] @ X.T)
+    assert computed == [8, 4, 1, 1]
+    gram.rows([22, 20, 1])
+    assert computed == [8, 4, 1, 1, 1]
     nothing = mp.TiledGram(X, kernel, cache_bytes=0)
     np.testing.assert_allclose(nothing.rows([3]), X[[3]] @ X.T)
-    assert len(nothing._rows) == 0
+    assert len(nothing._cache.owner) == 0
+    np.testing.assert_allclose(nothing.rows(np.arange(99, -1, -1)), X[::-1] @ X.T)
+    assert gram.rows([]).shape == (0, 100)
 
 
 def test_sparse_samples_and_bad_shapes(rng):

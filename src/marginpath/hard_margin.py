@@ -23,16 +23,20 @@ from scipy.linalg import cho_solve, lapack
 from .arrays import Array, is_numpy, to_numpy
 from .certificates import margin_bounds
 from .gram import Gram, LinearGram
+from .matrices import one_blas_thread
 from .momentum import Inertia
+from .path import Path
 from .problem import Problem
 from .running import run
 from .schedules import GeometricDecay
 from .solvers import CoordinateDescent, DualDescent, Solver
+from .solvers.base import State
 
 _EPS = float(np.finfo(np.float64).eps)
 _FACTORIZATIONS, _ROUNDS = 500, 100  # at most so many, for a column and for a loop
 _FIRST_SUPPORT = 4096  # of a rough solution with more, only the largest coefficients are taken up
 _PATIENCE = 1  # pivots in a row that may fail to lower the number of infeasibilities
+_ROUGH = 0.01  # where all margins are this near to 1, the rough path has told its support
 
 
 class MarginStatus(StrEnum):
@@ -103,7 +107,8 @@ def maximum_margin(
     tol : float
         The relative gap wanted.
     solver, steps : Solver, optional, and int
-        Of the rough path; by default Algorithm 2 with a fast decay.
+        Of the rough path, which takes at most so many steps; by default coordinate sweeps, or Algorithm 2
+        where they do not apply, with a fast decay.
 
     Examples
     --------
@@ -125,11 +130,14 @@ def maximum_margin(
     V = zero.astype(np.float64)  # a zero row is its own proof
     others = np.flatnonzero(~zero.any(axis=0))
     if others.size:
-        path = run(solver or _rough_solver(gram, root), Problem(problem.gram, Y[:, others]), steps)
+        rough = Problem(problem.gram, Y[:, others])
+        path = run(solver or _rough_solver(gram, root), rough, steps, stop=_is_rough, keep=0)
+        steps = path.last.t
         if path.ended == "interrupted":
             raise KeyboardInterrupt
-        for j, u in zip(others, to_numpy(path.last.u).T, strict=True):
-            V[:, j] = columns[j].finish(np.maximum(-u.astype(np.float64), 0))
+        with one_blas_thread():  # threads of OpenBLAS wait longer than they factor
+            for j, u in zip(others, to_numpy(path.last.u).T, strict=True):
+                V[:, j] = columns[j].finish(np.maximum(-u.astype(np.float64), 0))
     solution = gram.xp.asarray(-V.reshape(shape), device=gram.device)
     bounds = margin_bounds(Problem(gram, Y.reshape(shape)), solution)
     words = tuple(map(_Column.status, columns, *(to_numpy(end).ravel() for end in bounds)))
@@ -155,8 +163,13 @@ def _in_double(gram: Gram) -> Gram:
 def _rough_solver(gram: Gram, root: np.ndarray) -> Solver[Any]:
     """Return compiled sweeps where they apply, else Algorithm 2."""
     if is_numpy(gram.diagonal):
-        return CoordinateDescent(ratio=1.25, tol=1e-3)
+        return CoordinateDescent(ratio=2.0, tol=1e-3)
     return DualDescent(GeometricDecay(float(root.max()) ** 2), Inertia(3))
+
+
+def _is_rough(problem: Problem, state: State, path: Path) -> Array:
+    """Return which columns have all their margins near 1 or over it."""
+    return problem.smallest(problem.margins(state.scores)) >= 1 - _ROUGH
 
 
 class _Column:
@@ -209,7 +222,8 @@ class _Column:
 
     def block(self, W: np.ndarray) -> np.ndarray:
         A = to_numpy(self.gram.block(W)).astype(np.float64)
-        A *= np.outer(self.y[W], self.y[W])
+        A *= self.y[W, None]
+        A *= self.y[W]
         return A
 
     def solve(self, A: np.ndarray, b: np.ndarray, v: np.ndarray) -> np.ndarray:

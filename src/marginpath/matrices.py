@@ -4,26 +4,36 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any
 
-import joblib
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
+from . import threads
 from .arrays import Array, all_finite, blocks, device, is_numpy, namespace, to_numpy
+from .devices import free_bytes, on_gpu
 from .kernels import Kernel, ProductKernel
+from .pool import for_all
 from .spectrum import lanczos
 
-_ROWS, _COLUMNS = 256, 512
-_TILE_BYTES = 2**20  # what the passes over a tile find again in the cache of a core
+_ROWS, _COLUMNS = 384, 512
+_TILE_BYTES = 9 * 2**17  # what the passes over a tile find again in the cache of a core
+
+_GPU_ROWS, _GPU_TILE_BYTES = 2048, 2**30  # a GPU wants few large tiles
+_GPU_WIDTH = 64  # rows of a matrix on a GPU begin at multiples of so many numbers
 
 
-def fill_symmetric(kernel: Kernel, X: Array) -> Array:
-    """Compute k(x_i, x_j), each pair once, in tiles written in place and shared between the cores."""
+def fill_symmetric(kernel: Kernel, X: Array, dtype: Any = None) -> Array:
+    """Compute k(x_i, x_j), each pair once, in tiles written in place and shared between the cores.
+
+    ``dtype`` is that of the matrix, where it is not that of the samples.
+    """
     xp, n = namespace(X), X.shape[0]
-    K = xp.empty((n, n), dtype=X.dtype, device=device(X))
-    columns = _TILE_BYTES // (_ROWS * int(xp.finfo(X.dtype).bits) // 8)
+    K = _square(X, X.dtype if dtype is None else dtype)
+    height, room = (_GPU_ROWS, _GPU_TILE_BYTES) if on_gpu(X) else (_ROWS, _TILE_BYTES)
+    columns = room // (height * int(xp.finfo(X.dtype).bits) // 8)
     write = _tile_writer(kernel, X)
 
     def fill_rows(rows: tuple[int, int]) -> None:
@@ -36,10 +46,18 @@ def fill_symmetric(kernel: Kernel, X: Array) -> Array:
             write(K[a:b, c:e], a, b, c, e)
             K[c:e, a:b] = K[a:b, c:e].T
 
-    for_each(fill_rows, blocks(n, _ROWS), parallel=is_numpy(K))
+    for_each(fill_rows, blocks(n, height), parallel=is_numpy(K))
     if is_numpy(K) and hasattr(kernel, "diagonal"):
         np.fill_diagonal(K, kernel.diagonal(X))  # exact, where the product above is rounded
     return K
+
+
+def _square(X: Array, dtype: Any) -> Array:
+    """Return an empty n × n matrix where the samples are; matrix products on a GPU want aligned rows."""
+    xp, n = namespace(X), X.shape[0]
+    width = -(-n // _GPU_WIDTH) * _GPU_WIDTH if on_gpu(X) else n
+    K = xp.empty((n, width), dtype=dtype, device=device(X))
+    return K if width == n else K[:, :n]
 
 
 def fill_from_callable(kernel: Callable[[Array, Array], Any], X: Array) -> Array:
@@ -88,15 +106,28 @@ def check_positive_semidefinite(K: Array) -> None:
         raise ValueError(_not_kernel(f"it has an eigenvalue of {smallest:.3g} or less"))
 
 
-def require_memory(n: int, dtype: Any) -> None:
-    """Raise where a stored n × n matrix would not fit into the memory that is free."""
-    needed, free = n * n * (4 if "float32" in str(dtype) else 8), available_memory()
+def require_memory(n: int, dtype: Any, X: Array | None = None) -> None:
+    """Raise where a stored n × n matrix would not fit into the memory that is free, where X is."""
+    gpu = on_gpu(X)
+    needed, free = matrix_bytes(n, dtype), free_bytes(X) if gpu else available_memory()
     if needed > free:
         raise MemoryError(
             f"The kernel matrix of {n:,} samples takes {needed / 2**30:,.1f} GiB, but only "
-            f"{free / 2**30:,.1f} GiB of memory are free. Use float32 input (half the size), "
-            f"TiledGram(X, kernel), which is never stored, or Gram.linear(X) for a linear kernel."
+            f"{free / 2**30:,.1f} GiB of {'GPU ' if gpu else ''}memory are free. Use float32 input (half the "
+            f"size), {'DeviceTiledGram' if gpu else 'TiledGram'}(X, kernel), which is never stored, or "
+            f"Gram.linear(X) for a linear kernel."
         )
+
+
+def matrix_bytes(n: int, dtype: Any) -> int:
+    """Return the size of a stored n × n matrix.
+
+    Examples
+    --------
+    >>> matrix_bytes(1000, "float32")
+    4000000
+    """
+    return n * n * next((w for name, w in (("bfloat16", 2), ("float32", 4)) if name in str(dtype)), 8)
 
 
 def available_memory() -> int:
@@ -111,7 +142,7 @@ def available_memory() -> int:
 
 def _tile_writer(kernel: Kernel, X: Array) -> Callable[[Array, int, int, int, int], None]:
     if isinstance(kernel, ProductKernel):
-        left, right = kernel.factors(X, X)
+        left, right = _without_zeros(*kernel.factors(X, X))
 
         def write(out: Array, a: int, b: int, c: int, e: int) -> None:
             kernel.block(left[a:b, :], right[c:e, :], out=out)
@@ -123,14 +154,33 @@ def _tile_writer(kernel: Kernel, X: Array) -> Callable[[Array, int, int, int, in
     return write
 
 
+def _without_zeros(left: Array, right: Array) -> tuple[Array, Array]:
+    """Drop the columns that add nothing to left rightᵀ, such as pixels that are the same in all images."""
+    if not is_numpy(left):
+        return left, right
+    used = left.any(axis=0) & right.any(axis=0)
+    return (left, right) if used.all() else (left[:, used], right[:, used])
+
+
 def for_each(task: Callable[[Any], None], items: Iterable[Any], *, parallel: bool) -> None:
     """Run the tasks; in parallel, each on one core with a single-threaded BLAS."""
     if not parallel:
         for item in items:
             task(item)
         return
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(joblib.cpu_count()) as pool:
-        list(pool.map(task, items))
+    with one_blas_thread():
+        for_all(task, items, threads.available())
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Keep BLAS to the thread that calls it, inside a with statement."""
+    limit: AbstractContextManager[Any] = _blas().limit(limits=1)
+    return limit
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
 
 
 def _extreme_eigenvalues(K: Array, eps: float) -> tuple[float, float]:

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
-import joblib
 import numpy as np
 import scipy.sparse as sp
 
+from . import threads
 from .arrays import Array, as_floating, blocks, device, is_numpy, namespace, take_rows
 from .gram import Gram
 from .kernels import Kernel, ProductKernel, as_kernel
 from .matrices import for_each
 
 _TILE = 1024
+_BLOCK_BYTES = 2**26  # rows that are computed at a time
 
 
 class TiledGram(Gram):
     """The kernel matrix of X, computed tile by tile in every product, with a cache of rows.
 
     The same protocol as a stored matrix in O(n) memory: a product computes every pair once and uses it
-    twice; rows that coordinate sweeps ask for are kept, the least recently used ones go first.
+    twice; of the rows that coordinate sweeps ask for, those asked for most often are kept.
 
     Parameters
     ----------
@@ -60,7 +61,6 @@ class TiledGram(Gram):
         if isinstance(self.kernel, ProductKernel):
             self._left, self._right = self.kernel.factors(self.X, self.X)
             self._block = self.kernel.block
-        self._rows: OrderedDict[int, np.ndarray] = OrderedDict()
         self._lock = threading.Lock()
         self._compiled = sp.issparse(self.X) or is_numpy(self.X)
 
@@ -93,19 +93,40 @@ class TiledGram(Gram):
 
     def rows(self, index: Array) -> Array:
         """Return the rows K[index, :], from the cache where they are there."""
-        wanted = [int(i) for i in index]
+        wanted = np.array([int(i) for i in index], dtype=np.int64)
         if not self._compiled:
-            return self._compute_rows(wanted)
+            return self._block(take_rows(self._left, wanted), self._right)
+        unique, inverse = np.unique(wanted, return_inverse=True)
+        found = np.empty((len(unique), self.shape[0]), dtype=self.dtype)
+        for a, b in blocks(len(unique), self.chunk):
+            with self.lend(unique[a:b]) as (rows, where):
+                found[a:b] = rows[where]
+        return found if len(unique) == len(wanted) and np.all(inverse[1:] > inverse[:-1]) else found[inverse]
+
+    @property
+    def chunk(self) -> int:
+        """How many rows are computed at a time: enough for a fast product, within a share of the samples."""
+        n = self.shape[0]
+        within = _BLOCK_BYTES // (n * int(np.dtype(self.dtype).itemsize))
+        return min(n, max(64, min(within, n // 16)))
+
+    @contextmanager
+    def lend(self, index: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Lend distinct rows, at most a chunk of them: an array, and where in it the rows K[index, :] are."""
         with self._lock:
-            missing = [i for i in wanted if i not in self._rows]
-            found = {i: self._rows[i] for i in wanted if i in self._rows}
-        computed = self._compute_rows(missing)
-        found.update(zip(missing, computed, strict=True))
-        self._remember(wanted, found)
-        out = np.empty((len(wanted), self.shape[0]), dtype=self.dtype)
-        for place, i in enumerate(wanted):
-            out[place] = found[i]
-        return out
+            cache = self._cache
+            where = cache.places(index)
+            missing = np.flatnonzero(where < 0)
+            if missing.size:
+                self._compute_rows(index[missing], cache.spare[: missing.size])
+                where[missing] = cache.room + np.arange(missing.size)
+                cache.keep(index, where)
+            yield cache.data, where
+
+    @cached_property
+    def _cache(self) -> RowCache:
+        n, dtype = self.shape[0], np.dtype(self.dtype)
+        return RowCache(min(n, self.cache_bytes // (n * dtype.itemsize)), self.chunk, n, dtype)
 
     def cross(self, Z: Array) -> TiledCross:
         """Return the kernel values between new rows and the samples, as an operator."""
@@ -117,7 +138,7 @@ class TiledGram(Gram):
     def _product(self, V: Array, dtype: Any) -> Array:
         """Sum tiles times blocks of V; every core has rows of its own, fixed, so sums are reproducible."""
         xp, n = self.xp, self.shape[0]
-        cores = joblib.cpu_count() if self._compiled else 1
+        cores = threads.available() if self._compiled else 1
         sums = [xp.zeros_like(xp.asarray(V, dtype=dtype)) for _ in range(cores)]
 
         def add(core: int) -> None:
@@ -134,19 +155,56 @@ class TiledGram(Gram):
         for_each(add, range(cores), parallel=cores > 1)
         return sum(sums[1:], start=sums[0])
 
-    def _compute_rows(self, index: list[int]) -> Array:
-        if not index:
-            return np.empty((0, self.shape[0]), dtype=self.dtype)
-        return self._block(take_rows(self._left, index), self._right)
+    def _compute_rows(self, index: np.ndarray, out: np.ndarray) -> None:
+        left = take_rows(self._left, index)
 
-    def _remember(self, wanted: list[int], rows: dict[int, np.ndarray]) -> None:
-        room = self.cache_bytes // (self.shape[0] * rows[wanted[0]].itemsize) if wanted else 0
-        with self._lock:
-            for i in wanted:
-                self._rows[i] = rows[i] if rows[i].base is None else rows[i].copy()
-                self._rows.move_to_end(i)
-            while len(self._rows) > room:
-                self._rows.popitem(last=False)
+        def fill(columns: tuple[int, int]) -> None:
+            a, b = columns
+            out[:, a:b] = self._block(left, self._right[a:b, :])
+
+        for_each(fill, blocks(self.shape[0], 4 * _TILE), parallel=self.shape[0] > 4 * _TILE)
+
+
+class RowCache:
+    """A limited memory for rows: first come, first kept, until one that is asked for more often wants in.
+
+    Not the most recent ones: sweeps in random orders ask for those last of all.
+
+    Parameters
+    ----------
+    room, spare : int
+        How many rows are kept, and how many can be lent beside them.
+    n, dtype
+        Length and type of a row.
+    """
+
+    def __init__(self, room: int, spare: int, n: int, dtype: Any) -> None:
+        self.room = room
+        self.data = np.empty((room + spare, n), dtype=dtype)
+        self.spare = self.data[room:]
+        self.owner = np.full(room, -1)
+        self._place = np.full(n, -1)
+        self._asked = np.zeros(n, dtype=np.int64)
+
+    def places(self, index: np.ndarray) -> np.ndarray:
+        """Return where rows are, −1 where they are not here, and count that they were asked for."""
+        self._asked[index] += 1
+        return np.asarray(self._place[index])
+
+    def keep(self, index: np.ndarray, where: np.ndarray) -> None:
+        """Keep those of the spare rows that were asked for more often than the least wanted ones here."""
+        rank = np.where(self.owner < 0, -1, self._asked[self.owner])
+        rank[where[where < self.room]] = np.iinfo(np.int64).max  # they are lent now
+        new = np.flatnonzero(where >= self.room)
+        new = new[np.argsort(-self._asked[index[new]], kind="stable")]
+        slots = np.argsort(rank, kind="stable")[: len(new)]
+        for slot, c in zip(slots, new[: len(slots)], strict=True):
+            if rank[slot] >= self._asked[index[c]]:
+                break
+            if self.owner[slot] >= 0:
+                self._place[self.owner[slot]] = -1
+            self.data[slot] = self.data[where[c]]
+            self.owner[slot], self._place[index[c]] = index[c], slot
 
 
 class TiledCross:

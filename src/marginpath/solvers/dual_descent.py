@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..arrays import Array
 from ..losses import Hinge, Loss
-from ..momentum import Momentum
+from ..momentum import FunctionRestart, Momentum, Restart
 from ..problem import Problem
 from ..schedules import Schedule, box_size
 from .base import State
@@ -17,10 +17,11 @@ from .starting import starting_point
 
 @dataclass(frozen=True, kw_only=True)
 class DualDescentState(State):
-    """A state with the memory of one step."""
+    """A state with the memory of one step, and the updates of every column since its last restart."""
 
     previous_u: Array
     previous_scores: Array
+    age: Array
     step_size: float
     size: float
 
@@ -41,7 +42,8 @@ class DualDescent:
     schedule : callable
         t → λ_t, positive and not increasing; infinity is allowed.
     momentum : callable, optional
-        t → α_t. None is Algorithm 1, ``Inertia(alpha)`` is Algorithm 2.
+        t → α_t. None is Algorithm 1, ``Inertia(alpha)`` is Algorithm 2, ``GradientRestart()`` is
+        Algorithm 2 without an α to choose.
     step_size : float, optional
         γ. None takes 1/‖K‖, by the upper bound on the norm.
     loss : Loss
@@ -69,6 +71,10 @@ class DualDescent:
             )
         if not (self.momentum is None or callable(self.momentum)):
             raise TypeError(f"momentum must be None, Inertia(alpha) or a callable, got {self.momentum!r}.")
+        if isinstance(self.momentum, FunctionRestart) and not isinstance(self.loss, Hinge):
+            raise TypeError(
+                f"FunctionRestart needs the dual of the hinge loss, got {self.loss!r}. Use GradientRestart()."
+            )
 
     def init(self, problem: Problem, start: Array | None = None) -> DualDescentState:
         """Start at u = 0, or at a given u; the first update brings it into the box."""
@@ -81,6 +87,7 @@ class DualDescent:
             bound=problem.box_size(0.0),
             previous_u=u,
             previous_scores=scores,
+            age=problem.xp.zeros_like(problem.box_scale),
             step_size=safe_step_size(problem, self.step_size),
             size=0.0,
         )
@@ -89,23 +96,44 @@ class DualDescent:
         """Take update t + 1."""
         t, γ = state.t + 1, state.step_size
         b = box_size(self.schedule, t, state.size)
-        α = 0.0 if self.momentum is None else self.momentum(t)
+        α = self._factor(t, state)
         bound = problem.box_size(b)
 
         q = state.u + α * (state.u - state.previous_u)
         Kq = state.scores + α * (state.scores - state.previous_scores)
         g = q - γ * problem.mass * (problem.Y * Kq)
         u = self.loss.prox_conjugate(g, γ * problem.mass, problem.box(bound))
-        return DualDescentState(
+        after = DualDescentState(
             t=t,
             u=u,
             scores=problem.scores(u),
             bound=bound,
             previous_u=state.u,
             previous_scores=state.scores,
+            age=state.age + 1,
             step_size=γ,
             size=b,
         )
+        return _restarted(problem, after, q, self.momentum) if isinstance(self.momentum, Restart) else after
+
+    def _factor(self, t: int, state: DualDescentState) -> Array | float:
+        if isinstance(self.momentum, Restart):
+            return self.momentum.factor(state.age + 1)
+        return 0.0 if self.momentum is None else self.momentum(t)
+
+
+def _restarted(problem: Problem, state: DualDescentState, q: Array, momentum: Restart) -> DualDescentState:
+    """Let the columns whose momentum led uphill forget it."""
+    xp = problem.xp
+    step = (q - state.u) / xp.where(problem.mass > 0, problem.mass, xp.ones_like(problem.mass))
+    slope = 1 + problem.Y * (state.scores + state.previous_scores) / 2
+    over = momentum.uphill(state.u - state.previous_u, step, slope)
+    return replace(
+        state,
+        previous_u=xp.where(over, state.u, state.previous_u),
+        previous_scores=xp.where(over, state.scores, state.previous_scores),
+        age=xp.where(over, xp.zeros_like(state.age), state.age),
+    )
 
 
 def safe_step_size(problem: Problem, step_size: float | None) -> float:

@@ -7,16 +7,16 @@ so that one block of K serves all of them; else it is free in all of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
-import joblib
 import numpy as np
 
+from .. import threads
 from ..arrays import Array, is_numpy
 from ..gram import DenseGram, Gram
+from ..pool import for_all
 from .base import State
 
 #: The role of a coordinate: rests at 0, rests at the bound, free.
@@ -96,18 +96,7 @@ def _ends(m: int) -> list[int]:
 
 def _share(task: Callable[[int], None], parts: int) -> None:
     """Call the task with 0 … parts − 1, in threads where there are cores for them."""
-    threads = min(parts, _cores())
-    if threads == 1:
-        for p in range(parts):
-            task(p)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(task, range(parts)))
-
-
-@cache
-def _cores() -> int:
-    return int(joblib.cpu_count())
+    for_all(task, range(parts), min(parts, threads.available()))
 
 
 def best_horizon(horizon: np.ndarray, support: np.ndarray) -> float:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
-import joblib
 import numpy as np
 import scipy.sparse as sp
 
+from .. import threads
 from ..arrays import Array, blocks, is_numpy
 from ..gram import DenseGram, Gram, LinearGram
+from ..pool import for_all
 from ..problem import Problem
+from ..tiled import TiledGram
 from .base import State
 
 _CHUNK = 1024  # coordinates between two looks at the keyboard
@@ -22,10 +25,22 @@ _CHUNK = 1024  # coordinates between two looks at the keyboard
 
 @dataclass(frozen=True, kw_only=True)
 class SweepState(State):
-    """A state with its field and aggregate, (n, k) for kernels, (d, k) for features, always float64."""
+    """A state with its field and aggregate, (n, k) for kernels, (d, k) for features, always float64.
+
+    ``offset``, () or (k,), is what the scores have beyond K(Y∘u): minus the intercept.
+    """
 
     field: Array
     aggregate: Array
+    offset: Array
+
+
+class Sweeps(NamedTuple):
+    """What to do at one λ: an order of the samples for every sweep, a tolerance, the square of a constant."""
+
+    orders: list[np.ndarray]
+    tol: float
+    constant: float
 
 
 class KernelSpace:
@@ -49,7 +64,7 @@ class KernelSpace:
                 if not stopped():
                     accurate_product(gram.K, Vt, out, first + a, first + e)
 
-        _in_parts(part, gram.shape[0], joblib.cpu_count())
+        _in_parts(part, gram.shape[0], threads.available())
         return out.T.reshape(V.shape, order="F")
 
     def scores(self, f: Array) -> Array:
@@ -61,36 +76,38 @@ class KernelSpace:
         problem: Problem,
         state: SweepState,
         bound: Array,
-        orders: list[np.ndarray],
-        tol: float,
-        threads: int,
+        sweeps: Sweeps,
+        workers: int,
     ) -> tuple[Array, Array, Array, Array]:
-        """Raise the bound and sweep all columns, each thread its own; return u, f, g and the scores."""
+        """Raise the bound and sweep all columns, each thread its own; return u, f, g and the offset."""
         from .sweeps import kernel_sweep
 
-        gram, stored = self.gram, isinstance(self.gram, DenseGram)
+        gram, stored, diagonal = self.gram, isinstance(self.gram, DenseGram), self.gram.diagonal
         arrays = (problem.Y, problem.mass, state.u, state.field, state.aggregate)
         Y, mass, u, f, g = (np.atleast_2d(np.array(x, order="F").T) for x in arrays)
         b, before = np.atleast_1d(bound), np.atleast_1d(state.bound)
+        offset, settings = np.array(state.offset, ndmin=1), sweeps[1:]
+        chunks = list(blocks(problem.shape[0], gram.chunk if isinstance(gram, TiledGram) else _CHUNK))
 
         def part(first: int, last: int, stopped: Callable[[], bool]) -> None:
             own = slice(first, last)
-            columns = u[own], f[own], g[own]
-            raise_bound(*columns, mass[own], before[own, None], b[own, None])
-            for order, (a, e) in product(orders, list(blocks(len(orders[0]), _CHUNK if stored else 64))):
+            columns = u[own], f[own], g[own], offset[own]
+            raise_bound(*columns[:3], mass[own], before[own, None], b[own, None])
+            offset[own] += sweeps.constant * np.sum(Y[own] * u[own], axis=1, dtype=np.float64)
+            for order, (a, e) in product(sweeps.orders, chunks):
                 if stopped():
                     return
-                visit = where = order[a:e]
+                visit = order[a:e]
                 if not stored:
-                    visit = visit[_can_move(visit, gram.diagonal, Y, mass, b, u, f)]
-                    where = np.arange(visit.size)
-                rows = gram.K if isinstance(gram, DenseGram) else gram.rows(visit)
-                kernel_sweep(visit, where, rows, gram.diagonal, Y[own], mass[own], b[own], tol, *columns)
+                    visit = visit[_can_move(visit, diagonal + sweeps.constant, Y, mass, b, u, f, offset)]
+                with _lent(gram, visit) as (rows, where):
+                    given = visit, where, rows, diagonal, Y[own], mass[own], b[own]
+                    kernel_sweep(*given, *settings, *columns)
 
         # Rows that are not stored are computed once for all columns, so there is one part then.
-        _in_parts(part, len(b), threads if stored else 1)
+        _in_parts(part, len(b), workers if stored else 1)
         u, f, g = (x.T.reshape(problem.shape, order="F") for x in (u, f, g))
-        return u, f, g, self.scores(f)
+        return u, f, g, offset.reshape(problem.shape[1:])
 
 
 class FeatureSpace:
@@ -105,46 +122,70 @@ class FeatureSpace:
 
     def scores(self, f: Array) -> Array:
         """Return X f."""
-        return self.gram.X @ f.astype(self.gram.dtype)
+        from .sweeps import WIDTH, feature_scores
+
+        csr, fields = self._csr(), f.reshape(f.shape[0], -1)
+        out = np.empty((self.gram.shape[0], fields.shape[1]), dtype=self.gram.dtype)
+        lines = list(blocks(fields.shape[1], WIDTH))
+
+        def part(first: int, last: int, stopped: Callable[[], bool]) -> None:
+            for a, e in lines[first:last]:
+                if not stopped():
+                    feature_scores(*csr, _padded(fields[:, a:e], WIDTH), out[:, a:e])
+
+        _in_parts(part, len(lines), threads.available())
+        return out.reshape(out.shape[0], *f.shape[1:])
+
+    def _csr(self) -> tuple[Array, Array, Array]:
+        X = self.gram.X if sp.issparse(self.gram.X) else sp.csr_array(self.gram.X)
+        return X.data, X.indices, X.indptr
 
     def advance(
         self,
         problem: Problem,
         state: SweepState,
         bound: Array,
-        orders: list[np.ndarray],
-        tol: float,
-        threads: int,
+        sweeps: Sweeps,
+        workers: int,
     ) -> tuple[Array, Array, Array, Array]:
         """Raise the bound and sweep; the columns go by cache lines, which the threads share out."""
-        from .sweeps import WIDTH, feature_scores, feature_sweep
+        from .sweeps import WIDTH, feature_sweep
 
-        X = self.gram.X if sp.issparse(self.gram.X) else sp.csr_array(self.gram.X)
-        csr = X.data, X.indices, X.indptr
-        given = (problem.Y, problem.mass, state.u, state.field, state.aggregate)
+        csr, given = self._csr(), (problem.Y, problem.mass, state.u, state.field, state.aggregate)
         sources = [x.reshape(x.shape[0], -1) for x in given]
-        results = [np.empty_like(x) for x in (*sources[2:], sources[2])]
+        results = [np.empty_like(x) for x in sources[2:]]
         b, before = np.atleast_1d(bound), np.atleast_1d(state.bound)
-        lines = list(blocks(len(b), WIDTH))
+        offset, settings = np.array(state.offset, ndmin=1), sweeps[1:]
+        lines, chunks = list(blocks(len(b), WIDTH)), list(blocks(problem.shape[0], _CHUNK))
 
         def part(first: int, last: int, stopped: Callable[[], bool]) -> None:
             for a, e in lines[first:last]:
                 Y, mass, u, f, g = (_padded(x[:, a:e], WIDTH) for x in sources)
-                low, high = (_padded(x[None, a:e], WIDTH) for x in (before, b))
+                low, high, shift = (_padded(x[None, a:e], WIDTH) for x in (before, b, offset))
                 raise_bound(u, f, g, mass, low, high)
-                for order, (c, d) in product(orders, list(blocks(len(orders[0]), _CHUNK))):
+                shift += sweeps.constant * np.sum(Y * u, axis=0, dtype=np.float64)
+                arrays = Y, mass, u, f, g, shift[0]
+                for order, (c, d) in product(sweeps.orders, chunks):
                     if stopped():
                         return
-                    feature_sweep(order[c:d], *csr, self.gram.diagonal, high[0], tol, Y, mass, u, f, g)
-                scores = np.empty_like(u)
-                feature_scores(*csr, f, scores)
-                for result, x in zip(results, (u, f, g, scores), strict=True):
+                    feature_sweep(order[c:d], *csr, self.gram.diagonal, high[0], *settings, *arrays)
+                offset[a:e] = shift[0, : e - a]
+                for result, x in zip(results, (u, f, g), strict=True):
                     result[:, a:e] = x[:, : e - a]
 
-        _in_parts(part, len(lines), threads)
-        shapes = problem.shape, state.field.shape, state.field.shape, problem.shape
-        u, f, g, scores = (x.reshape(shape) for x, shape in zip(results, shapes, strict=True))
-        return u, f, g, scores
+        _in_parts(part, len(lines), workers)
+        shapes = problem.shape, state.field.shape, state.field.shape
+        u, f, g = (x.reshape(shape) for x, shape in zip(results, shapes, strict=True))
+        return u, f, g, offset.reshape(problem.shape[1:])
+
+
+def _lent(gram: Gram, index: np.ndarray) -> AbstractContextManager[tuple[np.ndarray, np.ndarray]]:
+    """Return an array, and where in it the rows of K are: without a copy of them, if that can be."""
+    if isinstance(gram, TiledGram):
+        return gram.lend(index)
+    return nullcontext(
+        (gram.K, index) if isinstance(gram, DenseGram) else (gram.rows(index), np.arange(index.size))
+    )
 
 
 def at_bound(u: Array, mass: Array, bound: Array) -> np.ndarray:
@@ -180,28 +221,18 @@ def space_of(gram: Gram) -> KernelSpace | FeatureSpace:
 
 
 def _can_move(
-    visit: Array, diagonal: Array, Y: Array, mass: Array, b: Array, u: Array, f: Array
+    visit: Array, diagonal: Array, Y: Array, mass: Array, b: Array, u: Array, f: Array, offset: Array
 ) -> np.ndarray:
     """Return which samples have, in any column, a coordinate whose exact step is not zero."""
     y, old, low = Y[:, visit], u[:, visit], -b[:, None] * mass[:, visit]
     safe = np.where(diagonal[visit] > 0, diagonal[visit], 1)
-    new = np.clip(old - (y * f[:, visit] + 1) / safe, low, 0)
+    new = np.clip(old - (y * (f[:, visit] + offset[:, None]) + 1) / safe, low, 0)
     return np.asarray(np.any((new != old) & (mass[:, visit] > 0), axis=0))
 
 
-def _in_parts(part: Callable[[int, int, Callable[[], bool]], None], k: int, threads: int) -> None:
+def _in_parts(part: Callable[[int, int, Callable[[], bool]], None], k: int, workers: int) -> None:
     """Cut k columns into parts and run them side by side; an interrupt stops them all."""
     stop = threading.Event()
-    edges = np.linspace(0, k, min(threads, k) + 1).astype(int)
+    edges = np.linspace(0, k, min(workers, k) + 1).astype(int)
     pairs = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
-    if len(pairs) == 1:
-        part(0, k, stop.is_set)
-        return
-    with ThreadPoolExecutor(len(pairs)) as pool:
-        futures = [pool.submit(part, first, last, stop.is_set) for first, last in pairs]
-        try:
-            for future in futures:
-                future.result()
-        except BaseException:
-            stop.set()
-            raise
+    for_all(lambda pair: part(pair[0], pair[1], stop.is_set), pairs, len(pairs), stop.set)

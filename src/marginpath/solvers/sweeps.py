@@ -5,7 +5,8 @@ All of them take the exact step in one coordinate after the other,
     u_i ← clip(u_i − (y_i S_i + 1) / K_ii, −b_i, 0),   S = K(Y∘u),
 
 for every column at once, and keep two float64 vectors a column: the field f (of all samples) and the
-aggregate g (of the samples at the bound, each with its weight instead of −u_i/b).
+aggregate g (of the samples at the bound, each with its weight instead of −u_i/b). With an intercept, K_ii and
+S stand for K_ii + c and S + offset, the offset growing by c y_i Δu_i.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ import numpy as np
 
 #: Columns that a feature sweep works on at a time: one cache line of float64.
 WIDTH = 8
+
+_BLOCK = 128  # coordinates that a kernel sweep steps through before it brings the fields up to date
+_PIECE = 2048  # entries of a field that stay near the core meanwhile
 
 # Contraction to fused multiply-add is the only liberty: results stay reproducible.
 _jit = numba.njit(nogil=True, cache=True, fastmath={"contract"}, boundscheck=False)
@@ -36,13 +40,18 @@ def _exact(old: Any, score: Any, y: Any, diagonal: Any, low: Any, tol: Any) -> A
 def accurate_product(K: Any, V: Any, out: Any, first: int, last: int) -> None:
     """Write rows first … last − 1 of K Vᵀ, for V (k, n), with float64 sums in one pass over K."""
     k, n = V.shape
-    for i in range(first, last):
-        row = K[i]
+    for i in range(first, last, 4):
+        # Past the end, the last row again: every row has the same lanes, whatever its neighbours are.
+        i1, i2, i3 = min(i + 1, last - 1), min(i + 2, last - 1), min(i + 3, last - 1)
+        r0, r1, r2, r3 = K[i], K[i1], K[i2], K[i3]
         for j in range(k):
-            v, total = V[j], 0.0
+            v, t0, t1, t2, t3 = V[j], 0.0, 0.0, 0.0, 0.0
             for m in range(n):
-                total += row[m] * v[m]
-            out[j, i] = total
+                t0 += r0[m] * v[m]
+                t1 += r1[m] * v[m]
+                t2 += r2[m] * v[m]
+                t3 += r3[m] * v[m]
+            out[j, i], out[j, i1], out[j, i2], out[j, i3] = t0, t1, t2, t3
 
 
 @_jit
@@ -55,36 +64,73 @@ def kernel_sweep(
     mass: Any,
     b: Any,
     tol: float,
+    constant: float,
     u: Any,
     f: Any,
     g: Any,
+    offset: Any,
 ) -> None:
     """Sweep with rows of K: arrays are (k, n), and the scores are the field f itself.
 
-    The row of sample ``order[c]`` is ``rows[where[c]]``: a row is read once for all columns.
+    The row of sample ``order[c]`` is ``rows[where[c]]``. A block of coordinates is stepped through on its
+    own scores, so that the rows of those that moved are added to all of f and g together: a row is read
+    once for all columns, a field once for all rows.
     """
     k, n = u.shape
-    for c in range(order.size):
-        i = order[c]
-        row = rows[where[c]]
+    scores, entries = np.empty((k, _BLOCK)), np.empty(_BLOCK)
+    moved, steps, count = np.empty((k, _BLOCK), np.int64), np.empty((k, _BLOCK)), np.empty(k, np.int64)
+    crossed, changes, crossings = np.empty_like(moved), np.empty_like(steps), np.empty_like(count)
+    for first in range(0, order.size, _BLOCK):
+        block = order[first : first + _BLOCK]
         for j in range(k):
-            weight = mass[j, i]
-            if weight == 0:
-                continue
-            y, old, low = Y[j, i], u[j, i], -b[j] * weight
-            u[j, i] = _exact(old, f[j, i], y, diagonal[i], low, tol)
-            new = u[j, i]
-            if new == old:
-                continue
-            step, field = y * (np.float64(new) - np.float64(old)), f[j]
-            if old == low or new == low:
-                change, aggregate = (-y if old == low else y) * weight, g[j]
-                for m in range(n):
-                    field[m] += step * row[m]
-                    aggregate[m] += change * row[m]
-            else:
-                for m in range(n):
-                    field[m] += step * row[m]
+            count[j], crossings[j] = 0, 0
+            for c in range(block.size):
+                scores[j, c] = f[j, block[c]]
+        for c in range(block.size):
+            i, at, read = block[c], where[first + c], False
+            for j in range(k):
+                weight = mass[j, i]
+                if weight == 0:
+                    continue
+                y, old, low = Y[j, i], u[j, i], -b[j] * weight
+                u[j, i] = _exact(old, scores[j, c] + offset[j], y, diagonal[i] + constant, low, tol)
+                new = u[j, i]
+                if new == old:
+                    continue
+                step = y * (np.float64(new) - np.float64(old))
+                offset[j] += constant * step
+                moved[j, count[j]], steps[j, count[j]] = at, step
+                count[j] += 1
+                if old == low or new == low:
+                    change = (-y if old == low else y) * weight
+                    crossed[j, crossings[j]], changes[j, crossings[j]] = at, change
+                    crossings[j] += 1
+                if not read:
+                    read = True
+                    for d in range(c + 1, block.size):
+                        entries[d] = rows[at, block[d]]
+                for d in range(c + 1, block.size):
+                    scores[j, d] += step * entries[d]
+        for m in range(0, n, _PIECE):
+            for j in range(k):
+                _add_rows(rows, moved[j, : count[j]], steps[j], f[j, m : m + _PIECE], m)
+                _add_rows(rows, crossed[j, : crossings[j]], changes[j], g[j, m : m + _PIECE], m)
+
+
+@_jit
+def _add_rows(rows: Any, index: Any, factor: Any, out: Any, m: int) -> None:
+    """Add the given rows times their factors to ``out``, a piece that starts at entry m."""
+    fours, end = index.size - index.size % 4, m + out.size
+    for p in range(0, fours, 4):
+        r0, r1 = rows[index[p], m:end], rows[index[p + 1], m:end]
+        r2, r3 = rows[index[p + 2], m:end], rows[index[p + 3], m:end]
+        s0, s1, s2, s3 = factor[p], factor[p + 1], factor[p + 2], factor[p + 3]
+        for c in range(out.size):
+            out[c] += s0 * r0[c] + s1 * r1[c] + s2 * r2[c] + s3 * r3[c]
+    for p in range(fours, index.size):
+        r0, s0 = rows[index[p], m:end], factor[p]
+        for c in range(out.size):
+            out[c] += s0 * r0[c]
 
 
 @_jit
@@ -96,11 +142,13 @@ def feature_sweep(
     diagonal: Any,
     b: Any,
     tol: float,
+    constant: float,
     Y: Any,
     mass: Any,
     u: Any,
     f: Any,
     g: Any,
+    offset: Any,
 ) -> None:
     """Sweep WIDTH columns with CSR features: Y, mass and u are (n, WIDTH), f and g are (d, WIDTH).
 
@@ -122,10 +170,11 @@ def feature_sweep(
             step[j], change[j] = 0, 0
             if weight > 0:
                 low = -b[j] * weight
-                u[i, j] = _exact(old, score[j], y, diagonal[i], low, tol)
+                u[i, j] = _exact(old, score[j] + offset[j], y, diagonal[i] + constant, low, tol)
                 new = u[i, j]
                 if new != old:
                     step[j] = y * (np.float64(new) - np.float64(old))
+                    offset[j] += constant * step[j]
                     moved = True
                     if old == low or new == low:
                         change[j] = (-y if old == low else y) * weight
@@ -144,7 +193,7 @@ def feature_sweep(
 
 @_jit
 def feature_scores(data: Any, indices: Any, indptr: Any, f: Any, out: Any) -> None:
-    """Write S = X f for WIDTH columns."""
+    """Write S = X f for up to WIDTH columns."""
     score = np.empty(WIDTH)
     for i in range(out.shape[0]):
         for j in range(WIDTH):
@@ -153,5 +202,5 @@ def feature_scores(data: Any, indices: Any, indptr: Any, f: Any, out: Any) -> No
             value, m = np.float64(data[p]), indices[p]
             for j in range(WIDTH):
                 score[j] += value * f[m, j]
-        for j in range(WIDTH):
+        for j in range(out.shape[1]):
             out[i, j] = score[j]
