@@ -38,7 +38,8 @@ def test_a_fold_is_the_column_run_alone(noisy):
 def test_the_chosen_step_predicts_well(noisy):
     data, y, gram = noisy
     found = mp.cross_validate_path(None, gram, y)
-    decisions = gram.cross(data.X_test) @ (-y[:, None] * found.path["u"][1:].T)
+    models = np.hstack([found.models.u(t) for t in found.steps[1:]])
+    decisions = gram.cross(data.X_test) @ (-y[:, None] * models)
     errors = np.mean(decisions * data.y_test[:, None] <= 0, axis=0)
     assert errors[found.step - 1] <= errors.min() + 0.02
     assert errors[found.step - 1] <= errors[-1]

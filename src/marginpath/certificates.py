@@ -6,6 +6,12 @@ The maximum margin is max min_i y_i⟨w, x_i⟩ over ‖w‖ ≤ 1. For any v = 
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
 from .arrays import Array, namespace
 from .losses import Hinge
 from .problem import Problem
@@ -39,7 +45,12 @@ def margin_bounds(problem: Problem, u: Array) -> tuple[Array, Array]:
     if not bool(xp.all(u <= 0)):
         raise ValueError("u must be at most 0 everywhere (v = −u ≥ 0) for its bounds to hold.")
     scores, error = problem.gram.product_with_error(problem.Y * u)
-    return _bounds(problem, xp.astype(u, xp.float64), scores, error)
+    u = xp.astype(u, xp.float64)
+    lower, upper = _bounds(problem, u, scores, error)
+    if problem.gram.rounding:
+        sharp = _bounds(problem, u, scores, error - problem.gram.rounding * _length(problem, u))
+        _warn_where_limited(problem, upper - lower, sharp[1] - sharp[0])
+    return lower, upper
 
 
 def state_margin_bounds(problem: Problem, state: State) -> tuple[Array, Array]:
@@ -52,8 +63,8 @@ def state_margin_bounds(problem: Problem, state: State) -> tuple[Array, Array]:
     xp = problem.xp
     guard = 8 * problem.shape[0] ** 0.5 * float(xp.finfo(problem.gram.dtype).eps)
     u, scores = (xp.astype(x, xp.float64) for x in (state.u, state.scores))
-    root = _column(xp.sqrt(xp.astype(problem.gram.diagonal, xp.float64)), u)
-    lower, upper = _bounds(problem, u, scores, guard * xp.sum(root * xp.abs(u), axis=0))
+    spread = (guard + problem.gram.product_rounding) * _length(problem, u)
+    lower, upper = _bounds(problem, u, scores, spread)
     feasible = xp.all(state.u <= 0, axis=0)
     trivial_lower, trivial_upper = _trivial(problem)
     return xp.where(feasible, lower, trivial_lower), xp.where(feasible, upper, trivial_upper)
@@ -82,6 +93,24 @@ def _bounds(problem: Problem, u: Array, scores: Array, spread: Array) -> tuple[A
     return xp.asarray(lower), xp.asarray(xp.minimum(upper, cap))
 
 
+def _length(problem: Problem, u: Array) -> Array:
+    """Return Σ_i √K_ii |u_i|, per column."""
+    xp = problem.xp
+    root = _column(xp.sqrt(xp.astype(problem.gram.diagonal, xp.float64)), u)
+    return xp.sum(root * xp.abs(u), axis=0)
+
+
+def _warn_where_limited(problem: Problem, width: Array, sharp: Array) -> None:
+    """Say where the interval is wide because the entries of the matrix are rounded."""
+    if bool(problem.xp.any(width > 2 * sharp)):
+        warnings.warn(
+            f"The precision of the stored kernel matrix limits this certificate: its entries are rounded by "
+            f"up to {problem.gram.rounding:.1g}, which is most of the interval. Store it with "
+            f"precision='float32' or 'tf32' for a narrower one.",
+            stacklevel=3,
+        )
+
+
 def _trivial(problem: Problem) -> tuple[Array, Array]:
     """Return what holds without any v: 0 (take w = 0) and min_i √K_ii (one sample alone)."""
     xp = problem.xp
@@ -103,6 +132,28 @@ def duality_gap(problem: Problem, state: State) -> Array:
     one, zero = xp.ones_like(hinge), xp.zeros_like(hinge)
     loss = xp.where(active, problem.box(state.bound) * xp.where(active, hinge, one), zero)
     return problem.squared_norm(state.u, state.scores) + xp.sum(state.u + loss, axis=0)
+
+
+def contradictory(X: Any, codes: np.ndarray) -> bool:
+    """Return whether two equal rows of X have different labels: then nothing separates the classes.
+
+    Examples
+    --------
+    >>> contradictory(np.array([[1.0], [2.0], [1.0]]), np.array([0, 1, 1]))
+    True
+    """
+    first: dict[bytes, int] = {}
+    rows = (_row_bytes(X, i) for i in range(X.shape[0]))
+    return any(first.setdefault(row, code) != code for row, code in zip(rows, codes.tolist(), strict=True))
+
+
+def _row_bytes(X: Any, i: int) -> bytes:
+    if not sp.issparse(X):
+        return bytes((X[i] + 0.0).tobytes())  # −0 is 0
+    part = slice(X.indptr[i], X.indptr[i + 1])
+    index, values = X.indices[part], X.data[part]
+    order = np.argsort(index)[values[np.argsort(index)] != 0]
+    return bytes(index[order].astype(np.int64).tobytes() + values[order].tobytes())
 
 
 def _column(values: Array, like: Array) -> Array:

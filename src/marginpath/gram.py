@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -22,16 +23,18 @@ from .matrices import (
     fill_symmetric,
     require_memory,
 )
+from .precision import PRECISIONS, Precision, as_precision
 from .spectrum import Spectrum, lanczos
 
 _EPS = float(np.finfo(np.float64).eps)
+_RTOL = 0.04  # between the two bounds on the norm
 _SHORT = 32  # terms of a float64 sum that is not compensated
 
 
 class Gram(ABC):
     """The kernel matrix K of n samples, as an operator.
 
-    Make one with :meth:`from_kernel`, :meth:`from_matrix` or :meth:`linear`.
+    Make one with :meth:`from_kernel`, :meth:`from_matrix`, :meth:`linear` or :meth:`from_dask`.
 
     Examples
     --------
@@ -44,8 +47,15 @@ class Gram(ABC):
     True
     """
 
+    #: Largest relative rounding of the entries beyond their dtype: that of bfloat16, where stored so.
+    rounding: float = 0.0
+    #: The same for the entries as a product with ``@`` takes them.
+    product_rounding: float = 0.0
+
     @staticmethod
-    def from_kernel(X: Array, kernel: str | Callable[..., Any], **params: Any) -> DenseGram:
+    def from_kernel(
+        X: Array, kernel: str | Callable[..., Any], *, precision: str | None = None, **params: Any
+    ) -> DenseGram:
         """Compute and store K_ij = k(x_i, x_j).
 
         Parameters
@@ -55,12 +65,20 @@ class Gram(ABC):
         kernel : Kernel, str or callable
             A kernel of this package, its name with ``params``, or a callable (X, Z) → block. What a
             callable returns is checked to be symmetric and positive semi-definite.
+        precision : {None, "float32", "tf32", "bfloat16"}
+            For torch tensors on a GPU; None keeps the dtype of X. The kernel is computed in float32. "tf32"
+            multiplies by it with operands of 11 significant bits and float32 sums; "bfloat16" stores it in
+            half the memory, rounded to 8 significant bits.
         """
         X, kernel = as_floating(X, "X"), as_kernel(kernel, **params)
-        require_memory(X.shape[0], X.dtype)
-        known = isinstance(kernel, (ProductKernel, Laplacian))
-        K = fill_symmetric(kernel, X) if known else fill_from_callable(kernel, X)
-        return DenseGram(K, lambda Z: kernel(_matching(Z, X.shape[1], "features"), X))
+        numbers = as_precision(precision, X)
+        X = numbers.samples(X)
+        require_memory(X.shape[0], numbers.storage(X), X)
+        if isinstance(kernel, (ProductKernel, Laplacian)):
+            K = fill_symmetric(kernel, X, numbers.storage(X))
+        else:
+            K = namespace(X).astype(fill_from_callable(kernel, X), numbers.storage(X), copy=False)
+        return DenseGram(K, lambda Z: kernel(_matching(Z, X.shape[1], "features"), X), numbers)
 
     @staticmethod
     def from_matrix(K: Array) -> DenseGram:
@@ -76,6 +94,37 @@ class Gram(ABC):
     def linear(X: Array) -> LinearGram:
         """Represent X Xᵀ by X (dense or CSR); the n × n matrix is never formed."""
         return LinearGram(as_floating(X, "X"))
+
+    @staticmethod
+    def from_dask(
+        X: Any,
+        kernel: str | Callable[..., Any] | None = None,
+        *,
+        client: Any = None,
+        dtype: Any = None,
+        stored: bool | None = None,
+        **params: Any,
+    ) -> Gram:
+        """Leave the data on a Dask cluster; products are computed there.
+
+        Parameters
+        ----------
+        X : dask array (n, d) or dask dataframe
+            Its chunks of rows, dense or CSR, stay on the workers that compute them.
+        kernel : Kernel, str or callable, optional
+            None represents X Xᵀ by X, as :meth:`linear` does.
+        client : distributed.Client, optional
+            The current one by default.
+        dtype : "float32" or "float64", optional
+            That of X by default.
+        stored : bool, optional
+            Whether the workers hold the kernel matrix or compute it anew in every product; by default
+            they hold it if it fits into their memory.
+        """
+        made: Gram = import_module("marginpath.cluster").from_dask(
+            X, kernel, client=client, dtype=dtype, stored=stored, **params
+        )
+        return made
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -135,56 +184,81 @@ class Gram(ABC):
     def cross(self, Z: Array) -> Any:
         """Return the kernel values between new rows Z and the samples: something that takes ``@ V``."""
 
-    def norm_bounds(self, weights: Array | None = None) -> tuple[float, float]:
+    def norm_bounds(self, weights: Array | None = None, *, rtol: float = _RTOL) -> tuple[float, float]:
         """Return (lower, upper) bounds on ‖K‖, or on ‖W^½ K W^½‖ for sample weights W.
 
-        The upper end is below the norm with probability at most 1e-10 and at most 5 % above it.
+        The upper end is below the norm with probability at most 1e-10. It is within ``rtol`` of the lower
+        one, and so at most 5 % above the norm; less takes more products.
         """
-        spectrum = self._spectrum if weights is None else self._lanczos(to_numpy(weights))
+        if weights is None and rtol == _RTOL:
+            return self._spectrum.lower, self._spectrum.upper
+        spectrum = self._lanczos(np.ones(()) if weights is None else to_numpy(weights), rtol)
         return spectrum.lower, spectrum.upper
 
     @cached_property
     def _spectrum(self) -> Spectrum:
         return self._lanczos(np.ones(()))
 
-    def _lanczos(self, weights: np.ndarray) -> Spectrum:
+    def _lanczos(self, weights: np.ndarray, rtol: float = _RTOL) -> Spectrum:
         root = np.sqrt(weights.astype(np.float64))
 
         def product(v: np.ndarray) -> np.ndarray:
             V = self.xp.asarray(root * v, dtype=self.dtype, device=self.device)
-            return np.asarray(root * to_numpy(self @ V))
+            return np.asarray(root * to_numpy(self._careful_product(V)))
 
-        return lanczos(product, self.shape[0], eps=float(self.xp.finfo(self.dtype).eps))
+        eps = max(self._noise, float(self.xp.finfo(self.dtype).eps))
+        return lanczos(product, self.shape[0], eps=eps, rtol=rtol)
+
+    #: Unit roundoff of the product below, where it is not that of the dtype.
+    _noise: float = 0.0
+
+    def _careful_product(self, v: Array) -> Array:
+        """Return K v for one column, as accurately as it is no slower."""
+        return self @ v
 
 
 class DenseGram(Gram):
     """A stored kernel matrix."""
 
-    def __init__(self, K: Array, cross: Callable[[Array], Array] | None = None) -> None:
-        self.K = K
+    def __init__(
+        self,
+        K: Array,
+        cross: Callable[[Array], Array] | None = None,
+        precision: Precision = PRECISIONS[None],
+    ) -> None:
+        self.K, self.precision = K, precision
+        self.rounding, self.product_rounding = precision.rounding, precision.product_rounding
+        self._noise = precision.noise
         self._cross = cross or (lambda Z: _matching(Z, K.shape[0], "kernel values, one for each sample,"))
 
     @cached_property
     def diagonal(self) -> Array:
         """The diagonal of K."""
         xp = namespace(self.K)
-        return xp.asarray(xp.linalg.diagonal(self.K), copy=True)
+        return xp.asarray(self.precision.widen(xp.linalg.diagonal(self.K)), copy=True)
 
     def __matmul__(self, V: Array) -> Array:
         """Return K V."""
-        return self.K @ V
+        return self.precision.product(self.K, V)
+
+    def _careful_product(self, v: Array) -> Array:
+        return self.precision.careful(self.K, v)
 
     def rows(self, index: Array) -> Array:
         """Return the rows K[index, :]."""
-        return take_rows(self.K, index)
+        return self.precision.widen(take_rows(self.K, index))
 
     def accurate_product(self, V: Array) -> Array:
         """Return K V, by the rows of K where V is not zero."""
         return self.product_with_error(V)[0]
 
     def product_with_error(self, V: Array) -> tuple[Array, Array]:
-        """Return K V from compensated sums of short products, and the bound on its rounding."""
-        return _compensated_product(self.K, V), (min(_SHORT, self.shape[0]) + 4) * _EPS * self._length(V)
+        """Return K V from compensated sums of short products, and the bound on its rounding.
+
+        The rounding of the stored entries counts too: |ΔK_ij| ≤ rounding · √K_ii √K_jj.
+        """
+        relative = (min(_SHORT, self.shape[0]) + 4) * _EPS + self.rounding
+        return _compensated_product(self.K, V), relative * self._length(V)
 
     def cross(self, Z: Array) -> Array:
         """Return the block k(z_i, x_j); for a Gram matrix given as such, Z is that block."""

@@ -229,6 +229,50 @@ class Laplacian:
         return squared_norms(X) * 0 + 1
 
 
+@dataclass(frozen=True)
+class Biased(ProductKernel):
+    """The kernel k + constant: a constant feature beside those of k, so that there is an intercept.
+
+    Parameters
+    ----------
+    kernel : ProductKernel
+    constant : float
+        The square of the constant feature.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Biased(Linear(), 1.0)(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    array([[12.]])
+    """
+
+    kernel: ProductKernel
+    constant: float
+
+    def factors(self, X: Array, Z: Array) -> tuple[Array, Array]:
+        """Return those of the kernel."""
+        return self.kernel.factors(X, Z)
+
+    def apply(self, block: Array) -> Array:
+        """Apply the kernel's φ and add the constant."""
+        block = self.kernel.apply(block)
+        block += self.constant
+        return block
+
+    def diagonal(self, X: Array) -> Array:
+        """Return k(x_i, x_i) + constant."""
+        return self.kernel.diagonal(X) + self.constant
+
+
+def biased(kernel: Kernel, constant: float) -> Kernel:
+    """Return the kernel k + constant."""
+    if not constant:
+        return kernel
+    if isinstance(kernel, ProductKernel):
+        return Biased(kernel, constant)
+    return lambda X, Z: kernel(X, Z) + constant
+
+
 _NAMES: dict[str, Callable[..., Kernel]] = {
     "rbf": Gaussian,
     "gaussian": Gaussian,

@@ -9,9 +9,10 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 
 import numpy as np
+from array_api_compat import is_array_api_obj
 
 from . import losses, momentum, schedules, solvers, storage
-from .arrays import to_numpy
+from .arrays import is_numpy, to_numpy
 from .metrics import METRICS, Metric
 from .problem import Problem
 from .solvers.base import Solver, State
@@ -38,6 +39,32 @@ class Status(StrEnum):
             Status.TIME_LIMIT: "The time limit was reached.",
             Status.INTERRUPTED: "The run was interrupted; the path so far is complete.",
         }[self]
+
+
+class Rows(dict[str, list[Any]]):
+    """Observed values by name; those on a GPU come over when they are read, so that a run waits for none."""
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Append a value to every list."""
+        for name, value in row.items():
+            self.setdefault(name, []).append(value)
+
+    def __getitem__(self, name: str) -> list[Any]:
+        """Return the values under that name, as NumPy arrays and numbers."""
+        values = super().__getitem__(name)
+        for i in range(len(values) - 1, -1, -1):
+            if not hasattr(values[i], "device") or is_numpy(values[i]):
+                break
+            values[i] = to_numpy(values[i])
+        return values
+
+    def values(self) -> Any:
+        """Return the lists."""
+        return [self[name] for name in self]
+
+    def items(self) -> Any:
+        """Return the names and the lists."""
+        return [(name, self[name]) for name in self]
 
 
 @dataclass(repr=False)
@@ -69,7 +96,7 @@ class Path:
     seconds: float = 0.0
     stride: int = 1
     kept: dict[int, State] = field(default_factory=dict)
-    rows: dict[str, list[Any]] = field(default_factory=dict)
+    rows: Rows = field(default_factory=Rows)
 
     @property
     def steps(self) -> np.ndarray:
@@ -122,9 +149,9 @@ class Path:
 
     def record(self, problem: Problem, state: State, seconds: float) -> None:
         """Observe a state; all its numbers are computed before any is written."""
-        row = {name: to_numpy(f(problem, state)) for name, f in self.observers.items()}
-        for name, value in {"step": state.t, "seconds": seconds, **row}.items():
-            self.rows.setdefault(name, []).append(value)
+        row = {name: f(problem, state) for name, f in self.observers.items()}
+        row = {name: x if is_array_api_obj(x) else np.asarray(x) for name, x in row.items()}
+        self.rows.add({"step": state.t, "seconds": seconds, **row})
 
     def retain(self, state: State) -> None:
         """Keep a state if its turn has come; over the byte budget, every second kept one goes."""
@@ -137,7 +164,7 @@ class Path:
 
     def copy(self) -> Path:
         """Return a path that can grow without changing this one."""
-        rows = {name: list(values) for name, values in self.rows.items()}
+        rows = Rows((name, list(values)) for name, values in self.rows.items())
         return replace(self, kept=dict(self.kept), rows=rows, stop_steps=self.stop_steps.copy())
 
     def to_frame(self) -> Any:
@@ -196,7 +223,7 @@ class Path:
             prefix = f"state/{t}/"
             named = {n.removeprefix(prefix): x for n, x in arrays.items() if n.startswith(prefix)}
             states[int(t)] = replace(storage.restore(described, classes), **named)
-        rows = {n.removeprefix("rows/"): list(x) for n, x in arrays.items() if n.startswith("rows/")}
+        rows = Rows((n.removeprefix("rows/"), list(x)) for n, x in arrays.items() if n.startswith("rows/"))
         return cls(
             solver=storage.restore(header["solver"], classes) if solver is None else solver,
             observers={name: METRICS[name] for name in rows if name in METRICS},

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -97,9 +98,9 @@ class Problem:
         """Return m = Z w = −Y∘S, the margins y_i f(x_i)."""
         return -self.Y * scores
 
-    def decision(self, u: Array, X: Array) -> Array:
-        """Return f(x) = −Σ_i y_i u_i k(x_i, x) for new samples, per column; its sign is the class."""
-        return self.gram.cross(X) @ (-self.Y * u)
+    def decision(self, u: Array, X: Array, offset: Array | float = 0.0) -> Array:
+        """Return f(x) = −Σ_i y_i u_i k(x_i, x) − offset of new samples, per column; its sign is the class."""
+        return self.gram.cross(X) @ (-self.Y * u) - offset
 
     def squared_norm(self, u: Array, scores: Array) -> Array:
         """Return ‖w‖² = uᵀ A u, per column."""
@@ -122,8 +123,12 @@ class Problem:
 
     def box_size(self, size: float) -> Array:
         """Return b_t s_j for every column, infinite where the dtype cannot hold it."""
-        largest = float(self.xp.finfo(self.gram.dtype).max) / float(self.xp.max(self.box_scale))
-        return self.box_scale * (size if size < largest else math.inf)
+        return self.box_scale * (size if size < self._largest_size else math.inf)
+
+    @cached_property
+    def _largest_size(self) -> float:
+        """The largest b_t that the dtype can hold in every column; asked once, as it waits for a GPU."""
+        return float(self.xp.finfo(self.gram.dtype).max) / float(self.xp.max(self.box_scale))
 
     def norm_bounds(self) -> tuple[float, float]:
         """Return bounds on the Lipschitz constant of the dual gradient, ‖W^½ K W^½‖."""
@@ -144,7 +149,7 @@ class Problem:
         probe = np.random.default_rng(0).standard_normal(n)
         digest = hashlib.sha256()
         for values in (self.Y, self.mass, self.box_scale):
-            digest.update(to_numpy(values).astype(np.float64).tobytes())
+            digest.update(np.ascontiguousarray(to_numpy(values)).data)
         return {
             "shape": list(self.shape),
             "dtype": str(self.gram.dtype).rpartition(".")[2],

@@ -6,8 +6,10 @@ their fold's column, so that their decision values are in the state, and choosin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,11 +17,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 
-from .arrays import Array, to_numpy
+from .arrays import Array, is_numpy, take_columns, to_numpy
+from .certificates import state_margin_bounds
+from .compact import ModelHistory
 from .gram import Gram
+from .held_out import HeldOut
+from .metrics import Metric
 from .path import Path
 from .problem import Problem
-from .running import Callback, run
+from .running import Callback, Rule, resume, run
 from .solvers import CoordinateDescent, Solver
 from .solvers.base import State
 from .stopping import NoImprovement
@@ -35,7 +41,10 @@ class CrossValidatedPath:
     Attributes
     ----------
     path : Path
-        Columns are, for each class, the folds and then all the data.
+        Columns are, for each class, the folds and then all the data; ``path["margin_bounds"]`` (steps, 2,
+        classes) bounds the maximum margin of the latter.
+    models : ModelHistory
+        The model of all the data at every step: ``models.u(step)``.
     classes : array
         The classes; ``u[:, c]`` separates class c from the rest. Two classes share one column (n,).
     step : int
@@ -51,6 +60,7 @@ class CrossValidatedPath:
     """
 
     path: Path
+    models: ModelHistory = field(repr=False)
     classes: np.ndarray
     step: int
     C: float
@@ -83,7 +93,7 @@ def cross_validate_path(
     cv: Any = 5,
     scoring: str | Callable[..., float] | None = None,
     selection: str = "best",
-    growth: float = 10.0,
+    growth: float = 100.0,
     steps: int = 100,
     groups: Array | None = None,
     sample_weight: Array | None = None,
@@ -109,7 +119,8 @@ def cross_validate_path(
         of it: a more regularized model.
     growth : float
         Stop when 1/λ has grown by this factor since the best score; the plateau at the start, where
-        every sample is given to the larger class, does not count.
+        every sample is given to the larger class, does not count. With several classes the score may
+        first fall and then rise to its best: 10 is too small for that.
     steps : int
         At most so many steps.
     groups, sample_weight : arrays (n,), optional
@@ -126,49 +137,130 @@ def cross_validate_path(
     >>> found.best_score > 0.85
     True
     """
-    if selection not in ("best", "one_se"):
-        raise ValueError(f"selection must be 'best' or 'one_se', got {selection!r}.")
-    labels = to_numpy(y)
-    classes, codes = np.unique(labels, return_inverse=True)
-    if labels.shape != (gram.shape[0],) or len(classes) < 2:
-        raise ValueError(
-            f"y must hold one label for each of the {gram.shape[0]} samples and at least two classes, "
-            f"got shape {labels.shape} and {len(classes)} class(es)."
-        )
-    splits = [
-        te for _, te in check_cv(cv, labels, classifier=True).split(np.zeros(len(labels)), labels, groups)
-    ]
-    signs = 2.0 * (codes[:, None] == np.arange(len(classes))) - 1
-    signs = signs[:, 1:] if len(classes) == 2 else signs
-    _check_folds(splits, codes, classes)
-    problem = Problem(gram, fold_columns(signs, splits), sample_weight)
-    judge = OutOfFold(splits, signs.shape[1], labels, classes, scoring)
-    path = run(
-        solver or DEFAULT_SOLVER,
-        problem,
-        steps,
-        observe={"bound": _bound, "u": judge.model, "out_of_fold": judge.decisions, "scores": judge.scores},
-        stop=NoImprovement("scores", growth),
-        callbacks=callbacks,
-        time_limit=time_limit,
-        keep=0,
+    validation = PathValidation(
+        gram, y, cv=cv, scoring=scoring, selection=selection, groups=groups, sample_weight=sample_weight
     )
-    return _choose(path, classes, selection)
+    stop = NoImprovement("scores", growth)
+    path = validation.run(
+        solver or DEFAULT_SOLVER, steps, stop=stop, callbacks=callbacks, time_limit=time_limit
+    )
+    return validation.choose(path)
+
+
+class PathValidation:
+    """Cross-validation along a path, set up and ready to run: what :func:`cross_validate_path` does.
+
+    Parameters are those of :func:`cross_validate_path`; ``score_weight`` weighs the samples in the score and
+    is ``sample_weight`` by default.
+    """
+
+    def __init__(
+        self,
+        gram: Gram,
+        y: Array,
+        *,
+        cv: Any = 5,
+        scoring: str | Callable[..., float] | None = None,
+        selection: str = "best",
+        groups: Array | None = None,
+        sample_weight: Array | None = None,
+        score_weight: Array | None = None,
+    ) -> None:
+        if selection not in ("best", "one_se"):
+            raise ValueError(f"selection must be 'best' or 'one_se', got {selection!r}.")
+        labels = to_numpy(y)
+        self.classes, codes = np.unique(labels, return_inverse=True)
+        if labels.shape != (gram.shape[0],) or len(self.classes) < 2:
+            raise ValueError(
+                f"y must hold one label for each of the {gram.shape[0]} samples and at least two classes, "
+                f"got shape {labels.shape} and {len(self.classes)} class(es)."
+            )
+        splitter = check_cv(cv, labels, classifier=True)
+        splits = [test for _, test in splitter.split(np.zeros(len(labels)), labels, groups)]
+        _check_folds(splits, codes, self.classes)
+        if selection == "one_se" and len(splits) < 2:
+            raise ValueError("selection='one_se' needs at least two folds to tell an error; there is one.")
+        self.selection = selection
+        signs = class_signs(codes, len(self.classes))
+        self.problem = Problem(gram, fold_columns(signs, splits), sample_weight)
+        self.model_columns = len(splits) + (len(splits) + 1) * np.arange(signs.shape[1])
+        self.models = ModelHistory(self.model_columns)
+        weight = sample_weight if score_weight is None else score_weight
+        self.judge = OutOfFold(splits, signs.shape[1], labels, self.classes, scoring, weight)
+
+    def run(self, solver: Solver[Any], steps: int, *, stop: Rule | None, **settings: Any) -> Path:
+        """Run all folds and all the data at once; settings as in :func:`run`."""
+        settings["callbacks"] = self._callbacks(settings)
+        return run(solver, self.problem, steps, observe=self._observers, stop=stop, keep=0, **settings)
+
+    def resume(self, path: Path, steps: int, *, stop: Rule | None, **settings: Any) -> Path:
+        """Continue a path of this validation."""
+        settings["callbacks"] = self._callbacks(settings)
+        return resume(path, self.problem, steps, observe=self._observers, stop=stop, **settings)
+
+    def choose(self, path: Path) -> CrossValidatedPath:
+        """Return the path with the step that its out-of-fold scores choose."""
+        split_scores = path["scores"]
+        mean = split_scores[1:].mean(axis=1)  # the start, u = 0, is no classifier
+        best = int(np.argmax(mean >= mean.max() - 1e-12))  # the first one, whatever the rounding
+        if self.selection == "one_se":
+            error = split_scores[1 + best].std(ddof=1) / np.sqrt(split_scores.shape[1])
+            best = int(np.argmax(mean >= mean[best] - error))
+        step = int(path.steps[best + 1])
+        return CrossValidatedPath(
+            path=path,
+            models=self.models,
+            classes=self.classes,
+            step=step,
+            C=float(path.rows["bound"][best + 1]),
+            u=self.judge.squeezed(self.models.u(step)),
+            out_of_fold=to_numpy(self.judge.kept[best]),
+            steps=path.steps,
+            split_scores=split_scores,
+        )
+
+    @property
+    def _observers(self) -> dict[str, Metric]:
+        return {"bound": _bound, "scores": self.judge.scores, "margin_bounds": self._margin_bounds}
+
+    def _callbacks(self, settings: dict[str, Any]) -> Sequence[Callback]:
+        return (self.models, self.judge.keep, *settings.get("callbacks", ()))
+
+    def _margin_bounds(self, problem: Problem, state: State) -> Array:
+        """Bound the maximum margin of the models of all the data, from what the state has."""
+        models = self._models_alone
+        u, scores, bound = (take_columns(x, self.model_columns) for x in (state.u, state.scores, state.bound))
+        part = State(t=state.t, u=u, scores=scores, bound=bound)
+        return problem.xp.stack(state_margin_bounds(models, part))
+
+    @cached_property
+    def _models_alone(self) -> Problem:
+        gram = self.problem.gram
+        return self.problem.columns(gram.xp.asarray(self.model_columns, device=gram.device))
+
+
+def class_signs(codes: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return labels ±1, a column for each class against the rest; two classes share one column.
+
+    Examples
+    --------
+    >>> class_signs(np.array([0, 1, 1]), 2).T
+    array([[-1.,  1.,  1.]])
+    """
+    signs = np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
+    return signs[:, 1:] if n_classes == 2 else signs
 
 
 def fold_columns(signs: np.ndarray, splits: list[np.ndarray]) -> np.ndarray:
     """Return labels (n, classes × (folds + 1)): each class's folds with their test rows 0, then all."""
-    columns = []
-    for sign in signs.T:
-        for test in splits:
-            columns.append(sign.copy())
-            columns[-1][test] = 0
-        columns.append(sign)
-    return np.stack(columns, axis=1)
+    columns = np.repeat(signs[:, :, None], len(splits) + 1, axis=2)
+    for j, test in enumerate(splits):
+        columns[test, :, j] = 0
+    return columns.reshape(len(signs), -1)
 
 
 class OutOfFold:
-    """What cross-validation reads off a state: the model of all the data, and the held-out decisions."""
+    """What cross-validation reads off a state: the decisions about the samples that a fold held out."""
 
     def __init__(
         self,
@@ -177,42 +269,56 @@ class OutOfFold:
         labels: np.ndarray,
         classes: np.ndarray,
         scoring: str | Callable[..., float] | None,
+        weight: Array | None = None,
     ) -> None:
         self.splits, self.n_classes, self.labels, self.classes = splits, n_classes, labels, classes
         self.scorer = None if scoring is None else _scorer(scoring)
+        self.weight = None if weight is None else to_numpy(weight)
+        self.kept: list[Array] = []
+        self._held_out: HeldOut | None = None
 
-    def model(self, problem: Problem, state: State) -> np.ndarray:
-        """Return u of the columns of all the data."""
-        return self._squeezed(self._by_class(state.u)[:, :, -1])
-
-    def decisions(self, problem: Problem, state: State) -> np.ndarray:
-        """Return the decision value of every sample by the last fold that held it out, or NaN."""
+    def keep(self, problem: Problem, state: State, path: Path) -> None:
+        """Keep the decision value of every sample by the last fold that held it out, or NaN."""
+        if not is_numpy(state.scores):
+            self.kept.append(self.squeezed(self._where_they_are(state).decisions(state.scores)))
+            return
         scores = self._by_class(state.scores)
         found = np.full(scores.shape[:2], np.nan, dtype=scores.dtype)
         for j, test in enumerate(self.splits):
             found[test] = -scores[test, :, j]
-        return self._squeezed(found)
+        self.kept.append(self.squeezed(found))
 
-    def scores(self, problem: Problem, state: State) -> np.ndarray:
+    def scores(self, problem: Problem, state: State) -> Array:
         """Return the score of every fold."""
+        if self.scorer is None and not is_numpy(state.scores):
+            return self._where_they_are(state).accuracies(state.scores)
         scores = self._by_class(state.scores)
         return np.array(
-            [self._score(self._squeezed(-scores[test, :, j]), test) for j, test in enumerate(self.splits)]
+            [self._score(self.squeezed(-scores[test, :, j]), test) for j, test in enumerate(self.splits)]
         )
+
+    def squeezed(self, values: np.ndarray) -> np.ndarray:
+        """Return (n,) for two classes, which share a column."""
+        return values[:, 0] if self.n_classes == 1 else values
 
     def _score(self, decision: np.ndarray, test: np.ndarray) -> float:
         fitted = _Scored(decision, self.classes)
-        truth = self.labels[test]
+        weight = None if self.weight is None else self.weight[test]
         if self.scorer is None:
-            return float(np.mean(fitted.predict(None) == truth))
-        return float(self.scorer(fitted, decision, truth))
+            return float(np.average(fitted.predict(None) == self.labels[test], weights=weight))
+        extra = {"sample_weight": weight} if weight is not None and _takes_weight(self.scorer) else {}
+        return float(self.scorer(fitted, decision, self.labels[test], **extra))
+
+    def _where_they_are(self, state: State) -> HeldOut:
+        """Return what judges scores that are no NumPy array, made once."""
+        if self._held_out is None:
+            codes = np.searchsorted(self.classes, self.labels)
+            self._held_out = HeldOut(self.splits, codes, self.n_classes, self.weight, state.scores)
+        return self._held_out
 
     def _by_class(self, values: Array) -> np.ndarray:
         """View (n, classes × (folds + 1)) as (n, classes, folds + 1)."""
         return to_numpy(values).reshape(-1, self.n_classes, len(self.splits) + 1)
-
-    def _squeezed(self, values: np.ndarray) -> np.ndarray:
-        return values[:, 0] if self.n_classes == 1 else values
 
 
 class _Scored(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -250,6 +356,12 @@ def _scorer(scoring: str | Callable[..., float]) -> Callable[..., float]:
     return scorer
 
 
+def _takes_weight(scorer: Callable[..., float]) -> bool:
+    """Whether the metric behind a scorer knows sample weights."""
+    metric = getattr(scorer, "_score_func", scorer)
+    return "sample_weight" in inspect.signature(metric).parameters
+
+
 def _check_folds(splits: list[np.ndarray], codes: np.ndarray, classes: np.ndarray) -> None:
     counts = np.bincount(codes)
     for j, test in enumerate(splits):
@@ -261,25 +373,5 @@ def _check_folds(splits: list[np.ndarray], codes: np.ndarray, classes: np.ndarra
             )
 
 
-def _bound(problem: Problem, state: State) -> float:
-    return float(np.max(to_numpy(state.bound)))
-
-
-def _choose(path: Path, classes: np.ndarray, selection: str) -> CrossValidatedPath:
-    split_scores = path["scores"]
-    mean = split_scores[1:].mean(axis=1)  # the start, u = 0, is no classifier
-    best = int(np.argmax(mean))
-    if selection == "one_se":
-        error = split_scores[1 + best].std(ddof=1) / np.sqrt(split_scores.shape[1])
-        best = int(np.argmax(mean >= mean[best] - error))
-    row = best + 1
-    return CrossValidatedPath(
-        path=path,
-        classes=classes,
-        step=int(path.steps[row]),
-        C=float(path.rows["bound"][row]),
-        u=path.rows["u"][row],
-        out_of_fold=path.rows["out_of_fold"][row],
-        steps=path.steps,
-        split_scores=split_scores,
-    )
+def _bound(problem: Problem, state: State) -> Array:
+    return problem.xp.max(state.bound)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from .arrays import Array, as_floating, blocks, is_numpy, namespace
 from .gram import DenseGram
-from .kernels import Gaussian, ProductKernel, distance_factors, squared_norms
+from .kernels import Gaussian, ProductKernel, biased, distance_factors, squared_norms
 from .matrices import fill_symmetric, for_each, require_memory
 from .selection import CrossValidatedPath, cross_validate_path
 from .solvers import Solver
@@ -58,19 +59,21 @@ class SquaredDistances:
         require_memory(2 * self.X.shape[0], self.X.dtype)  # with the kernel matrix, room for two and more
         self.negative = fill_symmetric(_NegativeSquaredDistance(), self.X)
 
-    def gram(self, sigma: float, out: Array | None = None) -> DenseGram:
-        """Return the Gram matrix exp(−d²/(2σ²)), written into ``out`` where one is given."""
-        kernel = Gaussian(sigma)
+    def gram(self, sigma: float, out: Array | None = None, constant: float = 0.0) -> DenseGram:
+        """Return the Gram matrix exp(−d²/(2σ²)) + constant, written into ``out`` where one is given."""
+        kernel = biased(Gaussian(sigma), constant)
         scale = 1 / (2 * float(sigma) ** 2)
         D = self.negative
         if not is_numpy(D):
-            return DenseGram(namespace(D).exp(D * scale), lambda Z: kernel(Z, self.X))
+            return DenseGram(namespace(D).exp(D * scale) + constant, lambda Z: kernel(Z, self.X))
         K = np.empty_like(D) if out is None else out
 
         def write(rows: tuple[int, int]) -> None:
             part = slice(*rows)
             np.multiply(D[part], D.dtype.type(scale), out=K[part])
             np.exp(K[part], out=K[part])
+            if constant:
+                K[part] += D.dtype.type(constant)
 
         for_each(write, blocks(len(D), 64), parallel=True)
         return DenseGram(K, lambda Z: kernel(Z, self.X))
@@ -116,13 +119,22 @@ def cross_validate_widths(
 
 def default_widths(X: Array, number: int = 10) -> np.ndarray:
     """Return widths around the one of scikit-learn's gamma="scale", from an eighth to four times it."""
-    xp = namespace(X)
-    dense = xp.asarray(X.toarray() if hasattr(X, "toarray") else X)
-    spread = float(xp.mean(dense * dense)) - float(xp.mean(dense)) ** 2
-    if not spread > 0:
+    if not (spread := variance(X)) > 0:
         raise ValueError("X is constant: there is no width to choose. Check the features.")
-    scale = (X.shape[1] * spread / 2) ** 0.5
-    return np.asarray(scale * np.geomspace(1 / 8, 4, number))
+    return np.asarray((X.shape[1] * spread / 2) ** 0.5 * np.geomspace(1 / 8, 4, number))
+
+
+def variance(X: Array) -> float:
+    """Return the variance of all the entries of X, dense or sparse.
+
+    Examples
+    --------
+    >>> variance(np.array([[0.0, 2.0]]))
+    1.0
+    """
+    if sp.issparse(X):
+        return float(X.multiply(X).mean() - X.mean() ** 2)
+    return float(namespace(X).var(X))
 
 
 class _NegativeSquaredDistance(ProductKernel):
