@@ -6,15 +6,20 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, Protocol, cast
 
+#: The figures and claims of the paper's Section 6; their settings come in two named sets.
+PAPER = ("losses", "fig1", "fig2", "fig3", "fig4", "fig5", "claims")
 #: The experiments that ``marginpath reproduce`` knows.
-NAMES = ("rates",)
+NAMES = ("rates", "restart", "theory_bounds", "stopping_rules", *PAPER)
 
 
 class Experiment(Protocol):
     """What the module of an experiment has: numbers first, then what is made of them."""
 
-    def compute(self, *, watch: Callable[[str], Any]) -> Any:
-        """Return the table; ``watch`` is told what is being run."""
+    def compute(self, *, watch: Callable[[str], Any], **options: Any) -> Any:
+        """Return the table; ``watch`` is told what is being run.
+
+        Those of the paper also take ``settings``, and ``pieces``, which keeps what is finished.
+        """
         ...
 
     def draw(self, table: Any) -> Any:

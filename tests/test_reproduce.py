@@ -1,0 +1,461 @@
+"""The paper's figures: against naive loops and the authors' program; the command; what is published."""
+
+import csv
+import io
+import re
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from test_fidelity import FIXTURES, htru2, mnist35
+from typer.testing import CliRunner
+
+import marginpath as mp
+from marginpath import cli, experiments
+from marginpath.experiments import (
+    fig1,
+    fig2,
+    fig3,
+    fig5,
+    losses,
+    mixture_page,
+    mixture_picture,
+    mixture_runs,
+    pieces,
+    real_runs,
+)
+from marginpath.experiments.observing import average, spaced_steps
+from marginpath.experiments.pieces import Pieces
+from marginpath.experiments.settings import PROGRAM, SETTINGS, TEXT, find_settings
+from marginpath.experiments.toy_runs import toy_runs
+
+PUBLISHED = Path(__file__).parents[1] / "docs" / "_static" / "reproduction"
+REFERENCE_NAMES = dict(zip(real_runs.PAPER_METHODS, ("FB_l1", "iFB_a3_l1", "NGD", "iPD"), strict=True))
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def run_command(*words):
+    return CliRunner().invoke(cli.build_app(), ["reproduce", *map(str, words)])
+
+
+def read_csv(file):
+    return list(csv.DictReader(io.StringIO(Path(file).read_text(encoding="utf-8"))))
+
+
+# --- the authors' program, where the settings coincide: u0 = 0 and step 1/L
+
+
+@pytest.mark.parametrize("lambda0", [0.001, 4])
+def test_figure_2_is_that_of_the_program(lambda0):
+    stored = np.load(FIXTURES / "toy.npz")
+    y, X = stored["in/toy"][:, 0], stored["in/toy"][:, 1:]
+    settings = replace(PROGRAM, toy_step=1, toy_lambda0=lambda0)
+    runs = toy_runs(settings, Pieces(), data=SimpleNamespace(X=X, y=y))
+    rows = stored["rows"][stored["rows"] > 0]
+    names = [f"toy_FB_l{lambda0}", *(f"toy_iFB_a{alpha}_l{lambda0}" for alpha in (10, 30, 50))]
+    for name, w, margin in zip(names, runs.w[:4], runs.margin()[:4], strict=True):
+        expected = stored[f"out/{name}"][stored["rows"] > 0]
+        np.testing.assert_allclose(w[rows - 1], expected[:, :2], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(margin[rows - 1], expected[:, 2], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("figure", ["fig3", "fig4"])
+def test_figures_3_and_4_are_those_of_the_program(figure):
+    stored = np.load(FIXTURES / "gauss.npz")
+    noise = ("", "_p10", "_p20")
+    test = stored["in/gauss_test"]
+    data = SimpleNamespace(X=stored["in/gauss_train"][:, 1:], X_test=test[:, 1:], y_test=test[:, 0])
+    labels = [stored[f"in/gauss_train{p}"][:, 0] for p in noise]
+    settings = replace(
+        PROGRAM,
+        fig3_sigma=TEXT.fig3_sigma,
+        fig3_lambda0s=TEXT.fig3_lambda0s,
+        fig4_sigma=TEXT.fig4_sigma,
+        fig4_lambda0=8,
+    )
+    rows = (stored["rows"] > 0) & (stored["rows"] <= 600)
+    steps = stored["rows"][rows]
+    found = mixture_runs.run_columns(settings, figure, data, labels, steps)
+    series = [("", value) for value in (100, 10, 1, 0.01)]
+    if figure == "fig4":
+        series = [("log", 8), ("square", 8), None, ("two", 8), ("exp", 8)]  # 8/t was not stored
+    for a, p, k in np.ndindex(found["margin"].shape[:-1]):
+        if series[k] is None:
+            continue
+        decay, value = series[k]
+        name = f"out/gauss{noise[p]}_{f'iFB{decay}_a3' if a else f'FB{decay}'}_l{value}"
+        expected = stored[f"{name}/margin"][rows]
+        np.testing.assert_allclose(found["margin"][a, p, k], expected, rtol=0, atol=1e-10, err_msg=name)
+        wrong = np.round(found["error"][a, p, k] * 600)
+        np.testing.assert_array_equal(wrong, stored[f"{name}/wrong"][steps], name)
+
+
+@pytest.mark.parametrize("name", ["MNIST 3 vs 5", "HTRU2"])
+def test_figure_5_is_that_of_the_program(name, reference_folder):
+    """In float32: within 1e-4 of the margins and 2 samples of the errors, of trajectories in float64."""
+    key = "HTRU2".lower() if name == "HTRU2" else "mnist35"
+    stored = np.load(reference_folder / f"{key}.npz")
+    X, y, X_test, y_test, _ = mnist35() if key == "mnist35" else htru2(reference_folder.parent / "data")
+    data = SimpleNamespace(X=X.astype(np.float32), y=y, X_test=X_test.astype(np.float32), y_test=y_test)
+    settings = replace(PROGRAM, mnist_step_1=1, mnist_step_2=1, mnist_start=0, real_steps=299)
+    problem, error = real_runs.prepare(settings, name, data)
+    assert real_runs.largest_eigenvalue(problem.gram) == pytest.approx(
+        float(stored[f"out/{key}_L"]), rel=1e-6
+    )
+    for method, reference in REFERENCE_NAMES.items():
+        run = real_runs.run_method(settings, name, method, problem, error)
+        expected = stored[f"out/{key}_{reference}"][run["steps"]]
+        np.testing.assert_allclose(run["margin"], expected[:, 0], rtol=0, atol=1e-4, err_msg=method)
+        np.testing.assert_allclose(run["error"], expected[:, 1], rtol=0, atol=2.001 / len(y_test))
+
+
+@pytest.mark.heavy
+def test_mnist_3_vs_5_after_200_updates(reference_folder):
+    """All 11,552 images, with the steps and the start of the program."""
+    noted = {
+        "Algorithm 1": (-0.0118, 0.0074),
+        "Algorithm 2": (0.0285, 0.0047),
+        "normalized gradient": (-0.0471, 0.0200),
+        "accelerated mirror descent": (0.0217, 0.0063),
+    }
+    settings = replace(PROGRAM, real_steps=200)
+    runs, left_out = real_runs.real_runs(settings, Pieces(), ["MNIST 3 vs 5"], list(noted))
+    assert not left_out
+    for run in runs:
+        margin, error = noted[run.method]
+        assert run.steps[-1] == 200
+        assert run.margin[-1] == pytest.approx(margin, abs=0.004)
+        assert run.error[-1] == pytest.approx(error, abs=0.003)
+
+
+# --- naive loops, on reduced sizes
+
+
+def naive_path(A, bounds, factors, step):
+    """Yield u after every update of Algorithm 1 or 2, as the paper writes it."""
+    u = previous = np.zeros(len(A))
+    for b, factor in zip(bounds, factors, strict=True):
+        q = u + factor * (u - previous)
+        u, previous = np.clip(q - step * (A @ q + 1), -b, 0), u
+        yield u
+
+
+def naive_margin(A, u):
+    return np.min(-A @ u) / np.sqrt(u @ A @ u)
+
+
+def test_figure_2_as_the_text_has_it():
+    settings = replace(TEXT, toy_steps=60)
+    table = fig2.compute(settings)
+    X, y = table.runs.X, table.runs.y
+    Z = X * y[:, None]
+    step, t = 1 / np.linalg.norm(Z, 2) ** 2, np.arange(1, 61)
+    for i, alpha in enumerate((None, 10, 30, 50)):
+        factors = np.zeros(60) if alpha is None else t / (t + alpha)
+        w = np.array([-Z.T @ u for u in naive_path(Z @ Z.T, t / 4, factors, step)])
+        np.testing.assert_allclose(table.runs.w[i], w, rtol=0, atol=1e-12)
+        unit = w / np.linalg.norm(w, axis=1, keepdims=True)
+        np.testing.assert_allclose(table.runs.margin_gap()[i], 2**0.5 - (unit @ Z.T).min(axis=1), atol=1e-12)
+        np.testing.assert_allclose(table.runs.angle_gap()[i], 1 - unit.sum(axis=1) / 2**0.5, atol=1e-12)
+
+
+@pytest.mark.parametrize("settings", [TEXT, PROGRAM], ids=["text", "program"])
+def test_bounds_are_over_what_they_bound(settings):
+    table = fig2.compute(settings)
+    runs = table.runs
+    measured = dict(
+        zip(runs.schemes, np.stack([runs.error(), runs.margin_gap(), runs.angle_gap()], 1), strict=True)
+    )
+    assert set(table.bounds) == set(runs.schemes[:4] if settings is TEXT else runs.schemes[:1])
+    for name, bound in table.bounds.items():
+        assert (measured[name] <= bound * (1 + 1e-9)).all()
+        assert np.isfinite(bound[:, -1]).all()
+
+
+@pytest.mark.parametrize("settings", [TEXT, PROGRAM], ids=["text", "program"])
+def test_last_iterates_overlap(settings):
+    table = fig1.compute(settings)
+    assert (fig1.degrees(table) < 0.1).all()
+    assert fig1.degrees(table)[-1] < 1e-6  # with restarts
+    np.testing.assert_allclose(table.w[1:, -1], 0.5, atol=1e-4)
+
+
+@pytest.mark.parametrize("figure", ["fig3", "fig4"])
+@pytest.mark.parametrize("settings", [TEXT, PROGRAM], ids=["text", "program"])
+def test_columns_are_separate_runs(figure, settings):
+    """Every λ_t, noise level and algorithm again, by hand and one by one."""
+    settings = replace(settings, mixture_steps=40)
+    data = mp.datasets.gaussian_mixture(settings.name, 60, 60, seed=0)
+    labels = [data.y, mp.noise.flip_exactly(data.y, 12, seed=3)]
+    steps = np.arange(1, 41)
+    found = mixture_runs.run_columns(settings, figure, data, labels, steps)
+    sigma = getattr(settings, f"{figure}_sigma")
+
+    def kernel(X):
+        return np.exp(-((X[:, None] - data.X) ** 2).sum(axis=2) / (2 * sigma**2))
+
+    K, t = kernel(data.X), steps + (settings.name == "program")
+    decays = [t / value for value in settings.fig3_lambda0s]
+    if figure == "fig4":
+        decays = [f / settings.fig4_lambda0 for f in (np.log(t), t**0.5, t, t**2, 2.0**t)]
+    inertia = steps / (steps + 4) if settings.name == "text" else (steps - 1) / (steps + 3)
+    for a, p, k in np.ndindex(found["margin"].shape[:-1]):
+        A = labels[p][:, None] * K * labels[p]
+        path = list(naive_path(A, decays[k], a * inertia, 1 / np.linalg.norm(A, 2)))
+        margins = [naive_margin(A, u) if u.any() else 0 for u in path]
+        np.testing.assert_allclose(found["margin"][a, p, k], margins, rtol=0, atol=1e-10)
+        decision = -kernel(data.X_test) @ (labels[p] * path[-1])
+        assert found["error"][a, p, k, -1] == np.mean(data.y_test * decision <= 0)
+
+
+@pytest.fixture
+def digits(monkeypatch):
+    """Digits that ship with scikit-learn in the place of MNIST 3 vs 5; no other data set."""
+    X, y = load_digits(return_X_y=True)
+    keep = np.isin(y, (3, 5))
+    X, y = (X[keep] / 16).astype(np.float32), np.where(y[keep] == 5, 1, -1)
+    data = mp.datasets.Dataset("digits", X[:250], y[:250], X[250:], y[250:], ("3", "5"))
+
+    def load(settings, name, seed=0):
+        if name != "MNIST 3 vs 5":
+            raise FileNotFoundError(f"{name} is not here.\nA second line.")
+        return data
+
+    monkeypatch.setattr(real_runs, "load", load)
+    return data
+
+
+def test_figure_5_on_a_reduced_size(digits):
+    settings = replace(PROGRAM, real_steps=30)
+    table = fig5.compute(settings)
+    assert table.data_sets == ["MNIST 3 vs 5"]
+    assert table.left_out["HTRU2"] == "HTRU2 is not here."
+    runs = {run.method: run for run in table.runs}
+    assert list(runs) == list(real_runs.METHODS)
+
+    X = digits.X.astype(float)
+    K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / (2 * 3.4**2))
+    A = digits.y[:, None] * K * digits.y
+    L, t = np.linalg.norm(A, 2), np.arange(1, 31)
+    start = 0.01 * np.random.default_rng(0).standard_normal(250)
+    for method, factor, inertia in (("Algorithm 1", 1.21, 0 * t), ("Algorithm 2", 1.1, (t - 1) / (t + 3))):
+        u = previous = start
+        for k in range(30):
+            q = u + inertia[k] * (u - previous)
+            u, previous = np.clip(q - factor / L * (A @ q + 1), -(t[k] + 1), 0), u
+        assert runs[method].margin[-1] == pytest.approx(naive_margin(A, u), abs=1e-4)
+
+    v = np.zeros(250)
+    for k in range(2, 32):
+        r = np.exp(-A @ v)
+        v = v + r / np.sqrt(k * r @ A @ r)
+    assert runs["normalized gradient"].margin[-1] == pytest.approx(
+        np.min(A @ v) / np.sqrt(v @ A @ v), abs=1e-4
+    )
+
+    v, g, q = np.zeros(250), np.zeros(250), np.full(250, 1 / 250)
+    for k in range(2, 32):
+        g = k / (k + 1) * (g + q)
+        v = v + g + q
+        q = np.exp(-A @ v - np.max(-A @ v))
+        q /= q.sum()
+    margin = np.min(A @ v) / np.sqrt(v @ A @ v)
+    assert runs["accelerated mirror descent"].margin[-1] == pytest.approx(margin, abs=1e-4)
+
+    best = float(mp.maximum_margin(mp.Problem(mp.Gram.from_matrix(K), digits.y)).margin_bounds[0])
+    assert runs["coordinate descent"].margin[-1] == pytest.approx(best, rel=0.2)
+    for run in table.runs:
+        assert run.margin[-1] <= best + 1e-6
+        assert (np.diff(run.seconds) >= 0).all()
+        assert (run.error >= 0).all()
+
+
+def test_half_of_the_matrix_gives_the_whole_product(rng):
+    X = rng.standard_normal((50, 3)).astype(np.float32)
+    dense = mp.Gram.from_kernel(X, mp.Gaussian(sigma=1.0))
+    half = real_runs.HalfGram(dense.K, dense.cross)
+    for V in (rng.standard_normal(50).astype(np.float32), rng.standard_normal((50, 2)).astype(np.float32)):
+        np.testing.assert_allclose(half @ V, dense.K.astype(float) @ V, rtol=1e-5, atol=1e-5)
+
+
+def test_standardized_pixels(monkeypatch):
+    X = np.array([[0.0, 1.0], [0.0, 3.0], [0.0, 5.0]], dtype=np.float32)
+    data = mp.datasets.Dataset("pixels", X, np.array([1, -1, 1]), X[:1], np.array([1]), ("a", "b"))
+    monkeypatch.setattr(mp.datasets, "load_mnist", lambda digits: data)
+    np.testing.assert_allclose(real_runs.load(TEXT, "MNIST 3 vs 5").X, [[0, -1], [0, 0], [0, 1]])
+    assert real_runs.load(PROGRAM, "MNIST 3 vs 5") is data
+
+
+def test_losses_are_those_of_section_3():
+    table = losses.compute()
+    a = table.margins
+    np.testing.assert_allclose(table.values["exponential"], np.exp(-a))
+    np.testing.assert_allclose(table.values["logistic"], np.log(1 + np.exp(-a)))
+    np.testing.assert_allclose(table.values["hinge"], np.maximum(0, 1 - a))
+
+
+def test_averages_and_steps():
+    steps = spaced_steps(2000)
+    assert steps[0] == 1
+    assert steps[-1] == 2000
+    assert 200 in steps
+    assert (np.diff(steps) > 0).all()
+    assert average(steps, np.stack([steps, 0 * steps + 3.0])).tolist() == pytest.approx([1000.5, 3])
+
+
+# --- pieces, and the command
+
+
+def test_pieces_are_made_once_and_picked_up_again(tmp_path, monkeypatch):
+    made = []
+
+    def make():
+        made.append(1)
+        return {"values": np.arange(3.0)}
+
+    for _ in range(2):
+        np.testing.assert_array_equal(Pieces(tmp_path / "folder").get("key", make)["values"], [0, 1, 2])
+    assert len(made) == 1
+    Pieces(tmp_path / "folder").get("another key", make)
+    monkeypatch.setattr(pieces, "_code", lambda: "changed")
+    Pieces(tmp_path / "folder").get("key", make)
+    assert len(made) == 3
+    for file in (tmp_path / "folder").iterdir():
+        file.write_bytes(b"broken")
+    Pieces(tmp_path / "folder").get("key", make)
+    assert len(made) == 4
+    Pieces(tmp_path / "folder").clear()
+    assert not (tmp_path / "folder").exists()
+
+
+def test_an_interrupted_run_goes_on_where_it_was(tmp_path, monkeypatch):
+    small = replace(PROGRAM, mixture_steps=20)
+    actual, calls = mixture_runs.run_columns, []
+
+    def interrupted(*args):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return actual(*args)
+
+    monkeypatch.setattr(mixture_runs, "run_columns", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fig3.compute(small, Pieces(tmp_path), draws=4, n=20)
+    table = fig3.compute(small, Pieces(tmp_path), draws=4, n=20)
+    assert len(calls) == 3 + 2
+    np.testing.assert_array_equal(table.margin, fig3.compute(small, draws=4, n=20).margin)
+
+
+def test_an_interrupted_command_keeps_what_is_finished(tmp_path, monkeypatch):
+    def compute(settings, pieces, watch):
+        pieces.get("first", lambda: {"values": np.ones(1)})
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fig1, "compute", compute)
+    ran = run_command("fig1", "--out", tmp_path)
+    assert ran.exit_code == 130
+    assert "The same command goes on" in ran.stderr
+    assert [path.name for path in tmp_path.iterdir()] == [".unfinished"]
+
+
+def test_tables_and_panels_of_figure_3():
+    table = fig3.compute(replace(PROGRAM, mixture_steps=10), draws=3, n=20)
+    tables = mixture_page.mixture_tables(table)
+    line = list(csv.DictReader(io.StringIO(tables["fig3_draws.csv"])))[-1]
+    margins = table.margin[:, -1, -1, -1, -1]
+    assert float(line["margin_mean"]) == pytest.approx(margins.mean(), abs=1e-9)
+    assert float(line["margin_sd"]) == pytest.approx(margins.std(ddof=1), abs=1e-9)
+    assert (line["algorithm"], line["noise"], line["lambda_t"]) == ("Algorithm 2", "0.2", "λ0 = 0.01")
+    for figure in (mixture_picture.draw_first(table), mixture_picture.draw_bands(table)):
+        assert len(figure.axes) == 12
+        panel = figure.axes[-1]  # Algorithm 2, 20 % noise, test error
+        np.testing.assert_array_equal(panel.lines[0].get_xdata(), table.steps)
+    np.testing.assert_allclose(panel.lines[-1].get_ydata(), table.error[:, 1, 2, -1].mean(axis=0))
+
+
+@pytest.mark.parametrize("name", ["losses", "fig1", "fig2"])
+def test_reproduce_writes_tables_and_pictures(name, tmp_path):
+    ran = run_command(name, "--out", tmp_path, "--as", "text")
+    assert ran.exit_code == 0, ran.output
+    assert re.search(rf"{name} with the settings of the text took \d+ s\.", ran.stdout)
+    assert len(read_csv(tmp_path / f"{name}.csv")) >= 5
+    assert (tmp_path / f"{name}.png").read_bytes()[:8] == PNG
+    assert b"<svg" in (tmp_path / f"{name}.svg").read_bytes()
+
+
+def test_unknown_names_are_refused():
+    assert run_command("fig6").exit_code == 2
+    ran = run_command("fig1", "--as", "paper")
+    assert ran.exit_code == 2
+    assert "program, text" in ran.stderr
+    with pytest.raises(ValueError, match="There are no settings 'paper'; there are program and text"):
+        find_settings("paper")
+
+
+def test_all_makes_all_and_says_what_is_left_out(tmp_path, monkeypatch, digits):
+    """With data that cannot be reached, and reduced sizes."""
+    monkeypatch.setattr(experiments, "NAMES", ("losses", "fig5"))
+    monkeypatch.setitem(SETTINGS, "program", replace(PROGRAM, real_steps=5))
+    ran = run_command("all", "--out", tmp_path)
+    assert ran.exit_code == 0, ran.output
+    assert "Left out: HTRU2. HTRU2 is not here." in ran.stdout
+    assert {"losses.csv", "fig5.csv", "fig5.svg", "fig5_seconds.png", "fig5.md"} <= {
+        path.name for path in tmp_path.iterdir()
+    }
+
+    def nothing(settings, name, seed=0):
+        raise FileNotFoundError("no data at all")
+
+    monkeypatch.setattr(real_runs, "load", nothing)
+    ran = run_command("fig5", "--out", tmp_path / "none")
+    assert ran.exit_code == 0, ran.output
+    assert ran.stdout.count("no data at all") == 4
+    assert not list((tmp_path / "none").iterdir())
+
+
+# --- what is published
+
+
+@pytest.mark.parametrize("figure", ["fig3", "fig4"])
+def test_the_published_draw_comes_out_again(figure):
+    """The same seed gives the same numbers to 1e-8; here, the first 200 updates."""
+    lines = [x for x in read_csv(PUBLISHED / "program" / f"{figure}.csv") if int(x["step"]) <= 200]
+    steps = np.unique([int(line["step"]) for line in lines])
+    found = mixture_runs.run_columns(PROGRAM, figure, *mixture_runs.drawn(PROGRAM, 0), steps)
+    for name, values in found.items():
+        published = [float(line[name]) for line in lines]
+        np.testing.assert_allclose(values.ravel(), published, rtol=0, atol=1e-8)
+
+
+def test_the_published_iterates_come_out_again():
+    lines = read_csv(PUBLISHED / "program" / "fig1.csv")
+    w = toy_runs(PROGRAM, Pieces()).w[:, -1]
+    np.testing.assert_allclose(
+        [[float(line["w1"]), float(line["w2"])] for line in lines], w, rtol=0, atol=1e-8
+    )
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("figure", ["fig3", "fig4"])
+def test_all_published_draws_come_out_again(figure):
+    runs = mixture_runs.mixture_runs(PROGRAM, figure, Pieces())
+    lines = read_csv(PUBLISHED / "program" / f"{figure}_draws.csv")
+    for name in ("margin", "error"):
+        published = np.array([float(line[f"{name}_mean"]) for line in lines])
+        np.testing.assert_allclose(getattr(runs, name).mean(axis=0).ravel(), published, rtol=0, atol=1e-8)
+
+
+@pytest.mark.heavy
+def test_the_published_figure_5_comes_out_again(reference_folder):
+    """One data set, in float32: 1e-4 in the margins, 2 samples in the errors."""
+    lines = [x for x in read_csv(PUBLISHED / "program" / "fig5.csv") if x["data"] == "MNIST 3 vs 5"]
+    runs, _ = real_runs.real_runs(replace(PROGRAM), Pieces(), ["MNIST 3 vs 5"], real_runs.PAPER_METHODS)
+    for run in runs:
+        mine = [line for line in lines if line["method"] == run.method]
+        np.testing.assert_allclose(run.margin, [float(line["margin"]) for line in mine], rtol=0, atol=1e-4)
+        np.testing.assert_allclose(
+            run.error, [float(line["error"]) for line in mine], rtol=0, atol=2.001 / 1902
+        )
