@@ -4,15 +4,18 @@ One run travels from a heavily regularized classifier to the maximum-margin one;
 the regularization.
 """
 
-from . import datasets, metrics, noise, regression
+from . import datasets, metrics, noise, regression, theory
 from .certificates import duality_gap, margin_bounds
+from .device_tiles import DeviceTiledGram
+from .estimators import LinearMarginPathClassifier, MarginPathClassifier
 from .gram import Gram
 from .hard_margin import MarginStatus, MaximumMargin, maximum_margin
 from .kernels import Cosine, Gaussian, Kernel, Laplacian, Linear, Polynomial
 from .losses import Exponential, Hinge, Logistic, SquaredHinge
 from .metrics import HeldOutError, Reference
-from .momentum import Inertia
+from .momentum import FunctionRestart, GradientRestart, Inertia
 from .path import Path, Status
+from .placement import choose_gram, with_gram
 from .problem import Problem
 from .running import resume, run
 from .schedules import Constant, GeometricDecay, LogDecay, PowerDecay
@@ -32,23 +35,35 @@ from .solvers import (
     Tikhonov,
     TikhonovSolutions,
 )
-from .stopping import CertifiedMargin, NoImprovement
+from .stopping import (
+    APriori,
+    CertifiedMargin,
+    Discrepancy,
+    LeaveOneOut,
+    NoImprovement,
+    QuasiOptimality,
+)
 from .tiled import TiledGram
 from .widths import SquaredDistances, WidthSearch, cross_validate_widths, default_widths
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "APriori",
     "CertifiedMargin",
     "Constant",
     "CoordinateDescent",
     "Cosine",
     "CrossValidatedPath",
+    "DeviceTiledGram",
+    "Discrepancy",
     "DualDescent",
     "Exponential",
+    "FunctionRestart",
     "Gaussian",
     "GeometricDecay",
     "GradientDescent",
+    "GradientRestart",
     "Gram",
     "HeldOutError",
     "Hinge",
@@ -56,9 +71,12 @@ __all__ = [
     "Inertia",
     "Kernel",
     "Laplacian",
+    "LeaveOneOut",
     "Linear",
+    "LinearMarginPathClassifier",
     "LogDecay",
     "Logistic",
+    "MarginPathClassifier",
     "MarginStatus",
     "MaximumMargin",
     "MirrorDescent",
@@ -70,6 +88,7 @@ __all__ = [
     "Polynomial",
     "PowerDecay",
     "Problem",
+    "QuasiOptimality",
     "Reference",
     "Screened",
     "SquaredDistances",
@@ -81,6 +100,7 @@ __all__ = [
     "TikhonovSolutions",
     "TiledGram",
     "WidthSearch",
+    "choose_gram",
     "cross_validate_path",
     "cross_validate_widths",
     "datasets",
@@ -93,4 +113,6 @@ __all__ = [
     "regression",
     "resume",
     "run",
+    "theory",
+    "with_gram",
 ]

@@ -1,0 +1,366 @@
+"""What the two classifiers share: the fit, the path afterwards, the steps on it, probabilities."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from array_api_compat import is_array_api_obj
+from scipy.stats import rankdata
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.model_selection import check_cv
+from sklearn.utils import check_random_state, compute_sample_weight, get_tags
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from .. import threads
+from ..arrays import Array, device, is_numpy, namespace, take_rows, to_numpy
+from ..certificates import contradictory
+from ..devices import on_gpu
+from ..selection import CrossValidatedPath, class_signs
+from .calibration import fit_temperature, probabilities
+from .callbacks import CallbackSupportMixin, Progress, StepCallbacks, with_callbacks
+from .following import Followed, Follower
+
+
+def _tells_probabilities(self: BasePathClassifier) -> bool:
+    """Raise where there are no held-out decision values to calibrate on."""
+    if self.stopping not in ("cv", "holdout"):
+        raise AttributeError(
+            f"Probabilities are calibrated on held-out samples, and stopping={self.stopping!r} has none. "
+            f"Use stopping='cv', or sklearn.calibration.CalibratedClassifierCV."
+        )
+    if hasattr(self, "classes_") and not hasattr(self, "temperature_"):
+        raise AttributeError(
+            f"Probabilities were calibrated for the chosen step only, not for step {self.step_}."
+        )
+    return True
+
+
+class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier that is one step of a path; subclasses say where the Gram matrix comes from."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "method": [StrOptions({"auto", "coordinate", "inertial", "gradient"})],
+        "schedule": [StrOptions({"auto"}), callable],
+        "stopping": [StrOptions({"cv", "holdout", "margin", "discrepancy"}), callable, None],
+        "cv": ["cv_object"],
+        "scoring": [str, callable, None],
+        "selection": [StrOptions({"best", "one_se"})],
+        "noise_level": [Interval(Real, 0, 1, closed="left"), None],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, 1, closed="neither")],
+        "max_iter": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "fit_intercept": ["boolean"],
+        "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+        """Follow the path and keep the step that the stopping rule chooses.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (n_samples, n_features)
+            Training samples; for kernel="precomputed", their kernel matrix.
+        y : array (n_samples,)
+            Class labels.
+        sample_weight : array (n_samples,), optional
+            How often each sample counts.
+        **params
+            ``groups`` for the splitter, or what else it asks for by scikit-learn's metadata routing.
+
+        Returns
+        -------
+        self
+        """
+        begin = time.monotonic()
+        self._check_settings()
+        groups = self._groups(params)
+        X, y = validate_data(
+            self, X, y, accept_sparse=self._sparse, dtype=_float_dtypes(X), ensure_min_samples=2
+        )
+        check_classification_targets(y)
+        y = to_numpy(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least 2 classes in the data, but the data "
+                f"contains only one class: {classes[0]!r}."
+            )
+        if sample_weight is not None:
+            weight = to_numpy(sample_weight) if is_array_api_obj(sample_weight) else sample_weight
+            sample_weight = _check_sample_weight(weight, codes, dtype=np.float64, ensure_non_negative=True)
+        before = self._before(X, classes, codes)
+
+        self.classes_, self._codes, self._X_fit = classes, codes, X
+        if before is None:
+            self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self.method_ = self._resolved_method(X)
+        told = StepCallbacks(self, X, y, self._attributes_at)
+        follower = Follower(
+            settings=self,
+            method=self.method_,
+            seed=self._seed,
+            y=y,
+            sample_weight=sample_weight,
+            fit_weight=_fit_weight(sample_weight, self.class_weight, y),
+            groups=groups,
+            callbacks=(told, Progress()) if self.verbose else (told,),
+            deadline=None if self.time_limit is None else begin + self.time_limit,
+            before=before,
+            watch=partial(setattr, self, "_models"),
+        )
+        with threads.limited(self.n_jobs):
+            if before is None:
+                self._prepare(X)
+                self._constant = self._constant_of(X, sample_weight) if self.fit_intercept else 0.0
+            followed = self._search(X, follower)
+        self._keep(followed, sample_weight)
+        told.finish(self.step_)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Return the class of every row of X."""
+        return self._labels(self.decision_function(X))
+
+    def decision_function(self, X: Any) -> Array:
+        """Return f(x) for every row: (n_samples,) for two classes, else (n_samples, n_classes)."""
+        return self._squeezed(self._decide(self._validated(X)))
+
+    def staged_decision_function(self, X: Any) -> Iterator[Array]:
+        """Yield the decision values after every step: 1, 2, …, n_iter_."""
+        X = self._validated(X)
+        coefs = [self._coefficients(step) for step in range(1, self.n_iter_ + 1)]
+        values = self._decide_by(X, beside(np.hstack(coefs), self._X_fit))
+        for step, coef in enumerate(coefs):
+            own = slice(step * coef.shape[1], (step + 1) * coef.shape[1])
+            intercept = self._constant * coef.sum(axis=0)
+            yield self._squeezed(values[:, own] + beside(intercept, self._X_fit))
+
+    def staged_predict(self, X: Any) -> Iterator[Array]:
+        """Yield the predicted classes after every step: 1, 2, …, n_iter_."""
+        for decision in self.staged_decision_function(X):
+            yield self._labels(decision)
+
+    def at(self, step: int) -> Self:
+        """Return the classifier as it stood after that many steps, fitted, beside this one."""
+        check_is_fitted(self)
+        if step not in range(1, self.n_iter_ + 1):
+            raise ValueError(f"step must be a whole number from 1 to n_iter_ = {self.n_iter_}, got {step!r}.")
+        other = copy.copy(self)
+        other.__dict__.update(self._attributes_at(int(step)))
+        if step != self.step_:
+            other.__dict__.pop("temperature_", None)
+        return other
+
+    @available_if(_tells_probabilities)
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of every class, calibrated on the held-out decision values.
+
+        The most probable class is the one that ``predict`` returns.
+        """
+        check_is_fitted(self)
+        decision = self.decision_function(X)
+        return beside(probabilities(to_numpy(decision), self.temperature_), decision)
+
+    @available_if(_tells_probabilities)
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithm of the probabilities."""
+        chance = self.predict_proba(X)
+        return namespace(chance).log(chance)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Say which metadata goes where: weights to the fit, and to the splitter what it asks for."""
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        splitter = check_cv(self.cv, classifier=True)
+        return router.add(splitter=splitter, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+
+    def __sklearn_tags__(self) -> Any:
+        """Say what it takes."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    @property
+    def separable_(self) -> bool | None:
+        """True where a positive margin is proved, False where equal rows disagree, None where not known."""
+        check_is_fitted(self)
+        if np.all(self.margin_bounds_[0] > 0):
+            return True
+        counts = np.flatnonzero(self._models.mass.max(axis=1) > 0)
+        rows = take_rows(self._X_fit, counts)
+        rows = rows if sp.issparse(rows) else to_numpy(rows)
+        return False if contradictory(rows, self._codes[counts]) else None
+
+    def _prepare(self, X: Any) -> None:
+        """Resolve settings that depend on the samples."""
+
+    def _diagonal(self, X: Any) -> np.ndarray:
+        """Return k(x_i, x_i) of every row."""
+        raise NotImplementedError
+
+    def _search(self, X: Any, follower: Follower) -> Followed:
+        """Build the Gram matrix and follow the path on it."""
+        raise NotImplementedError
+
+    def _decide(self, X: Any) -> Array:
+        """Return the decision values (n, columns) of the fitted classifier."""
+        raise NotImplementedError
+
+    def _decide_by(self, X: Any, coefficients: Array) -> Array:
+        """Return the decision values of any coefficients of all the samples, without the intercept."""
+        raise NotImplementedError
+
+    def _attributes_at(self, step: int) -> dict[str, Any]:
+        """Return what the classifier is made of at a step."""
+        intercept = beside(self._constant * self._coefficients(step).sum(axis=0), self._X_fit)
+        return {"step_": step, "C_": self._models.bound(step), "intercept_": intercept}
+
+    def _coefficients(self, step: int) -> np.ndarray:
+        """Return −y∘u at that step, (n, columns): f(x) = Σ_i coef_i k(x_i, x) + intercept."""
+        u = self._models.u(step)
+        return np.asarray(-class_signs(self._codes, len(self.classes_)).astype(u.dtype) * u)
+
+    def _constant_of(self, X: Any, sample_weight: np.ndarray | None) -> float:
+        """Return what is added to the kernel: a tenth of the mean of k(x, x), if intercept_scaling is 1.
+
+        More slows the steps down, less keeps the intercept small for long.
+        """
+        mean = float(np.average(self._diagonal(X), weights=sample_weight))
+        return 0.1 * mean * float(self.intercept_scaling) ** 2 if mean > 0 else 1.0
+
+    def _keep(self, followed: Followed, sample_weight: np.ndarray | None) -> None:
+        """Set what the fit leaves."""
+        self.path_, self._models, self.n_iter_ = followed.path, followed.models, len(followed.models)
+        self.path_.observers = {}  # they know the Gram matrix, which is not kept
+        self.schedule_, self.margin_bounds_ = followed.schedule, followed.margin_bounds
+        self._decisions = followed.decisions if self.warm_start else []
+        self.__dict__.update(self._attributes_at(followed.step))
+        for name in ("cv_results_", "temperature_", "out_of_fold_"):
+            self.__dict__.pop(name, None)
+        if (found := followed.validation) is not None:
+            self.cv_results_ = _cv_results(followed.tried or (({}, found),))
+            self.out_of_fold_ = found.out_of_fold
+            self.temperature_ = fit_temperature(found.out_of_fold, self._codes, sample_weight)
+
+    def _before(self, X: Any, classes: np.ndarray, codes: np.ndarray) -> Followed | None:
+        """Return what a warm start goes on with."""
+        if not (self.warm_start and hasattr(self, "path_")):
+            return None
+        if X.shape != self._X_fit.shape or not (
+            np.array_equal(classes, self.classes_) and np.array_equal(codes, self._codes)
+        ):
+            raise ValueError(
+                "warm_start=True goes on with the same samples and classes, but X or y differ from those of "
+                "the last fit. Use warm_start=False for other data."
+            )
+        return Followed(self.path_, self._models, self.step_, self.margin_bounds_, None, self._decisions)
+
+    @property
+    def _sparse(self) -> str | bool:
+        return "csr" if get_tags(self).input_tags.sparse else False
+
+    def _validated(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return validate_data(self, X, accept_sparse=self._sparse, dtype=_float_dtypes(X), reset=False)
+
+    def _squeezed(self, decision: Array) -> Array:
+        return decision[:, 0] if len(self.classes_) == 2 else decision
+
+    def _labels(self, decision: Array) -> Array:
+        xp = namespace(decision)
+        index = xp.astype(decision > 0, xp.int64) if decision.ndim == 1 else xp.argmax(decision, axis=1)
+        labels = self.classes_[to_numpy(index)]
+        return labels if labels.dtype.kind not in "biuf" else beside(labels, decision)
+
+    def _groups(self, params: dict[str, Any]) -> Any:
+        if get_config()["enable_metadata_routing"]:
+            return process_routing(self, "fit", **params).splitter.split.get("groups")
+        if unknown := set(params) - {"groups"}:
+            raise TypeError(
+                f"fit got {', '.join(sorted(unknown))}; beside X, y, sample_weight it takes groups."
+            )
+        return params.get("groups")
+
+    def _resolved_method(self, X: Any) -> str:
+        """Return coordinate sweeps where they run, on NumPy arrays, and else Algorithm 2."""
+        compiled = sp.issparse(X) or is_numpy(X)
+        if self.method == "coordinate" and not compiled:
+            raise ValueError(
+                f"method='coordinate' sweeps NumPy arrays, but X is a {type(X).__name__}. Use method='auto', "
+                f"which takes Algorithm 2 there."
+            )
+        return ("coordinate" if compiled else "inertial") if self.method == "auto" else str(self.method)
+
+    def _check_settings(self) -> None:
+        if self.stopping == "discrepancy" and self.noise_level is None:
+            raise ValueError(
+                "stopping='discrepancy' needs noise_level, the share of labels to take for wrong, such as "
+                "0.1. Where it is not known, use stopping='cv'."
+            )
+
+
+def _float_dtypes(X: Any) -> list[Any]:
+    """Return the dtypes that stay as they are, in the library of X."""
+    if get_config()["array_api_dispatch"]:
+        xp = namespace(X)
+        return [xp.float64, xp.float32]
+    if is_array_api_obj(X) and on_gpu(X):
+        raise TypeError(
+            "X is on a GPU. Fit and predict inside sklearn.config_context(array_api_dispatch=True), with "
+            "SCIPY_ARRAY_API=1 in the environment before scipy is imported."
+        )
+    return [np.float64, np.float32]
+
+
+def beside(values: np.ndarray, like: Any) -> Any:
+    """Return the values as an array of the library and on the device of another."""
+    if sp.issparse(like) or is_numpy(like):
+        return values
+    dtype = like.dtype if values.dtype.kind == "f" else None
+    return namespace(like).asarray(values, dtype=dtype, device=device(like))
+
+
+def _fit_weight(sample_weight: np.ndarray | None, class_weight: Any, y: np.ndarray) -> np.ndarray | None:
+    """Return the weights of samples and classes together."""
+    if class_weight is None:
+        return sample_weight
+    weight = compute_sample_weight(class_weight, y)
+    return np.asarray(weight if sample_weight is None else weight * sample_weight)
+
+
+def _cv_results(tried: Sequence[tuple[dict[str, float], CrossValidatedPath]]) -> dict[str, Any]:
+    """Return scikit-learn's table of scores, a row for each step."""
+    params = [
+        {**setting, "step": int(step), "C": float(C)}
+        for setting, found in tried
+        for step, C in zip(found.steps[1:], found.path["bound"][1:], strict=True)
+    ]
+    scores = np.concatenate([found.split_scores[1:] for _, found in tried])
+    return {
+        "params": params,
+        **{f"param_{name}": np.array([row[name] for row in params]) for name in params[0]},
+        **{f"split{j}_test_score": column for j, column in enumerate(scores.T)},
+        "mean_test_score": scores.mean(axis=1),
+        "std_test_score": scores.std(axis=1),
+        "rank_test_score": rankdata(-scores.mean(axis=1), method="min").astype(np.int32),
+    }

@@ -1,0 +1,335 @@
+"""The kernel classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ..arrays import Array, blocks, is_numpy, namespace, take_columns, take_rows, to_numpy
+from ..gram import Gram
+from ..kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, as_kernel, biased
+from ..path import Status
+from ..placement import with_gram
+from ..tiled import TiledCross, TiledGram
+from ..widths import SquaredDistances, default_widths, variance
+from .base import BasePathClassifier, beside
+from .following import Followed, Follower
+from .linear import with_constant
+
+_KERNELS = ("rbf", "poly", "linear", "laplacian", "cosine")
+
+
+class MarginPathClassifier(BasePathClassifier):
+    """Large-margin kernel classifier that chooses its own amount of regularization.
+
+    One run goes from a heavily regularized classifier to the maximum-margin one; cross-validation along the
+    way chooses the step to keep, for about the time of one fit. There is no C to set.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "poly", "linear", "laplacian", "cosine", "precomputed"} or callable
+        A callable takes (X, Z) and returns the block of kernel values. It must be positive semi-definite.
+    gamma : {"scale", "auto", "tuned"} or float
+        Of "rbf", "poly" and "laplacian". "scale" is 1 / (n_features · variance of X), "auto" 1 / n_features;
+        "tuned" chooses the width of "rbf" by the same cross-validation.
+    degree, coef0 : int, float
+        Of "poly": (gamma ⟨x, z⟩ + coef0)^degree.
+    kernel_params : dict, optional
+        Further arguments of a callable.
+    method : {"auto", "coordinate", "inertial", "gradient"}
+        Coordinate sweeps, the paper's Algorithm 2, or its Algorithm 1. "auto" takes the fastest.
+    schedule : "auto" or callable
+        t → λ_t. "auto" starts where the path leaves the trivial solution and falls geometrically.
+    stopping : {"cv", "holdout", "margin", "discrepancy"}, rule or None
+        What chooses the step. "cv": cross-validation. "holdout": ``validation_fraction`` of the samples.
+        "margin": a certified relative gap of the maximum margin of at most ``tol``. "discrepancy": training
+        labels contradicted fall to ``noise_level``. None: ``max_iter`` steps. A rule is an object such as
+        :class:`marginpath.LeaveOneOut`.
+    cv : int, splitter or iterable
+        For stopping="cv".
+    scoring : str or callable, optional
+        A scorer that needs only decision values or labels; None is the accuracy.
+    selection : {"best", "one_se"}
+        The step of the best mean score, or the first one within a standard error of it.
+    noise_level : float, optional
+        For stopping="discrepancy": the share of labels to take for wrong.
+    validation_fraction : float
+        For stopping="holdout".
+    n_iter_no_change : "auto" or int
+        Stop after so many steps without a better score; "auto" waits until 1/λ has grown a hundredfold.
+    tol : float
+        For stopping="margin".
+    max_iter : "auto" or int
+        At most so many steps.
+    time_limit : float, optional
+        Seconds, after which the best model so far is kept, with a warning.
+    fit_intercept : bool
+        Add a constant to the kernel, and so an intercept to the classifier.
+    intercept_scaling : float
+        The constant is its square times a tenth of the mean of k(x, x).
+    class_weight : dict or "balanced", optional
+        Weights of the classes, as in scikit-learn.
+    warm_start : bool
+        Let the next fit go on with the path, on the same samples and classes.
+    cache_size : float
+        Memory for kernel values in MB. A larger kernel matrix is not stored but computed when needed.
+    n_jobs : int, optional
+        Threads; None takes the cores there are.
+    precision : {"float32", "tf32", "bfloat16"}, optional
+        Of the kernel matrix on a GPU; None keeps that of X. See :meth:`Gram.from_kernel`.
+    random_state : int, RandomState or None
+        Of the orders of the sweeps and the held-out samples.
+    verbose : int
+        1 prints a line a step.
+
+    Attributes
+    ----------
+    classes_ : array
+    step_, n_iter_ : int
+        The step that is kept, and the number of steps that were run.
+    C_ : float
+        1/λ at that step, to compare with scikit-learn's SVC.
+    gamma_ : float or None
+        The kernel's gamma.
+    method_, schedule_
+        What "auto" stood for.
+    support_ : array of int
+        The samples with a coefficient in any column.
+    dual_coef_ : array (n_columns, n_support)
+    intercept_ : array (n_columns,)
+        Two classes share one column.
+    path_ : Path
+        What the run observed.
+    cv_results_ : dict
+        Scores of every step, by scikit-learn's names (stopping="cv" or "holdout").
+    out_of_fold_ : array
+        The decision value of every training sample by the fold that held it out, at the chosen step.
+    margin_bounds_ : (lower, upper)
+        Certified bounds on the maximum margin, one for each column; of the problem with the constant if
+        there is an intercept.
+    separable_ : bool or None
+        True where the lower bound is positive, False where equal samples have different labels.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import marginpath as mp
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = mp.MarginPathClassifier(random_state=0).fit(X, y)
+    >>> clf.score(X, y) > 0.95
+    True
+    >>> clf.at(1).score(X, y) < clf.score(X, y)  # the path is there afterwards
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BasePathClassifier._parameter_constraints,
+        "kernel": [StrOptions({*_KERNELS, "precomputed"}), callable],
+        "gamma": [StrOptions({"scale", "auto", "tuned"}), Interval(Real, 0, None, closed="neither")],
+        "degree": [Interval(Integral, 1, None, closed="left")],
+        "coef0": [Interval(Real, 0, None, closed="left")],
+        "kernel_params": [dict, None],
+        "precision": [StrOptions({"float32", "tf32", "bfloat16"}), None],
+        "cache_size": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        kernel: str | Callable[..., Any] = "rbf",
+        *,
+        gamma: str | float = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        kernel_params: dict[str, Any] | None = None,
+        method: str = "auto",
+        schedule: Any = "auto",
+        stopping: Any = "cv",
+        cv: Any = 5,
+        scoring: Any = None,
+        selection: str = "best",
+        noise_level: float | None = None,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | str = "auto",
+        tol: float = 1e-4,
+        max_iter: int | str = "auto",
+        time_limit: float | None = None,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        cache_size: float = 4000,
+        n_jobs: int | None = None,
+        precision: str | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.method = method
+        self.schedule = schedule
+        self.stopping = stopping
+        self.cv = cv
+        self.scoring = scoring
+        self.selection = selection
+        self.noise_level = noise_level
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.cache_size = cache_size
+        self.n_jobs = n_jobs
+        self.precision = precision
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        """Say that a precomputed kernel is a matrix of pairs."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = self.kernel in _KERNELS
+        return tags
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The training samples with a coefficient."""
+        return take_rows(self._X_fit, self.support_)
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if self.gamma == "tuned" and not (self.kernel == "rbf" and self.stopping in ("cv", "holdout")):
+            raise ValueError(
+                f"gamma='tuned' chooses the width of kernel='rbf' by stopping='cv' or 'holdout'; got "
+                f"kernel={self.kernel!r} and stopping={self.stopping!r}."
+            )
+
+    def _prepare(self, X: Any) -> None:
+        self.gamma_ = None if self.gamma == "tuned" else self._resolved_gamma(X)
+
+    def _diagonal(self, X: Any) -> np.ndarray:
+        if self.kernel == "rbf":
+            return np.ones(X.shape[0])
+        kernel = self._resolved_kernel()
+        if kernel is None:
+            return to_numpy(namespace(X).linalg.diagonal(X))
+        if hasattr(kernel, "diagonal"):
+            return to_numpy(kernel.diagonal(X))
+        parts = (kernel(X[a:b, :], X[a:b, :]) for a, b in blocks(X.shape[0], 64))
+        return np.concatenate([np.diagonal(to_numpy(part)) for part in parts])
+
+    def _search(self, X: Any, follower: Follower) -> Followed:
+        if self.gamma == "tuned" and follower.before is None:
+            return self._search_widths(X, follower)
+        return self._follow(X, self._resolved_kernel(), follower)
+
+    def _follow(self, X: Any, kernel: Kernel | None, follower: Follower) -> Followed:
+        """Follow the path on the Gram matrix of X, in tiles or a finer precision where need be."""
+        if kernel is None or isinstance(kernel, Linear) or sp.issparse(X) or is_numpy(X):
+            return follower.follow(self._gram(X, kernel))
+        return with_gram(X, biased(kernel, self._constant), follower.follow, precision=self.precision)
+
+    def _search_widths(self, X: Any, follower: Follower) -> Followed:
+        """Follow a path for every width and keep the best, the wider one of equals."""
+        best: Followed | None = None
+        tried = []
+        for sigma, follow in self._widths(X, follower):
+            self.gamma_ = gamma = 1 / (2 * sigma**2)
+            followed = follow()
+            assert followed.validation is not None
+            tried.append(({"gamma": gamma}, followed.validation))
+            if best is None or followed.score >= best.score:
+                best, best_gamma = followed, gamma
+            if follower.late or followed.path.ended in (Status.INTERRUPTED, Status.CALLBACK):
+                break
+        assert best is not None
+        self.gamma_ = best_gamma
+        return replace(best, tried=tuple(tried))
+
+    def _widths(self, X: Any, follower: Follower) -> Iterator[tuple[float, Callable[[], Followed]]]:
+        """Yield every width, the narrowest first, with its path; one matrix of distances where it fits."""
+        widths = default_widths(X).tolist()
+        compiled = sp.issparse(X) or is_numpy(X)
+        if not (compiled and self._fits(2 * X.shape[0] ** 2, X.dtype)):
+            yield from ((sigma, partial(self._follow, X, Gaussian(sigma), follower)) for sigma in widths)
+            return
+        distances = SquaredDistances(X)
+        room = np.empty_like(distances.negative)
+        for sigma in widths:
+            yield sigma, partial(follower.follow, distances.gram(sigma, room, self._constant))
+
+    def _gram(self, X: Any, kernel: Kernel | None) -> Gram:
+        constant = self._constant
+        if kernel is None:
+            if X.shape[0] != X.shape[1]:
+                raise ValueError(f"A precomputed kernel matrix is square, but X has shape {X.shape}.")
+            return Gram.from_matrix(X + constant)
+        if isinstance(kernel, Linear):
+            return Gram.linear(with_constant(X, constant))
+        kernel = biased(kernel, constant)
+        if self._fits(X.shape[0] ** 2, X.dtype):
+            return Gram.from_kernel(X, kernel)
+        return TiledGram(X, kernel, cache_bytes=int(self.cache_size * 1e6))
+
+    def _fits(self, entries: int, dtype: Any) -> bool:
+        return bool(entries * dtype.itemsize <= self.cache_size * 1e6)
+
+    def _resolved_gamma(self, X: Any) -> float | None:
+        if self.kernel not in ("rbf", "poly", "laplacian"):
+            return None
+        if self.gamma == "auto":
+            return 1.0 / float(X.shape[1])
+        if self.gamma == "scale":
+            return 1.0 / float(X.shape[1] * (variance(X) or 1.0))
+        return float(self.gamma)
+
+    def _resolved_kernel(self) -> Kernel | None:
+        """Return the kernel; None is a precomputed one."""
+        if self.kernel == "precomputed":
+            return None
+        if callable(self.kernel):
+            return partial(self.kernel, **(self.kernel_params or {}))
+        if self.gamma_ is None:
+            return as_kernel(self.kernel)
+        if self.kernel == "rbf":
+            return Gaussian((2 * self.gamma_) ** -0.5)
+        if self.kernel == "laplacian":
+            return Laplacian(1 / self.gamma_)
+        return Polynomial(self.degree, self.gamma_, self.coef0)
+
+    def _attributes_at(self, step: int) -> dict[str, Any]:
+        coef = self._coefficients(step)
+        support = np.flatnonzero(coef.any(axis=1))
+        dual_coef = beside(coef[support].T, self._X_fit)
+        return {**super()._attributes_at(step), "support_": support, "dual_coef_": dual_coef}
+
+    def _decide(self, X: Any) -> Array:
+        if self.kernel == "precomputed":
+            return take_columns(X, self.support_) @ self.dual_coef_.T + self.intercept_
+        return self._product(X, self.support_vectors_, self.dual_coef_.T) + self.intercept_
+
+    def _decide_by(self, X: Any, coefficients: Array) -> Array:
+        return (
+            X @ coefficients if self.kernel == "precomputed" else self._product(X, self._X_fit, coefficients)
+        )
+
+    def _product(self, X: Any, samples: Any, coefficients: Array) -> Array:
+        """Return Σ_i k(x, x_i) coef_i over the samples x_i."""
+        kernel = self._resolved_kernel()
+        assert kernel is not None
+        return TiledCross(X, samples, kernel) @ coefficients
