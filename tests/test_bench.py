@@ -185,9 +185,10 @@ def test_our_test_error_is_that_of_a_tuned_svc(path, monkeypatch):
 
 def test_linear_paths_tell_several_classes_apart(folder):
     data = sets.newsgroups()
-    for intercept in (False, True):
-        path = LinearPath(intercept)
-        assert path.judge(path(data), data)["test error"] < 0.3
+    path = LinearPath(sweeps=2)
+    model = path(data)
+    assert path.judge(model, data)["test error"] < 0.3
+    assert model.offset.shape == (len(np.unique(data.y)),)
 
 
 def test_a_part_keeps_the_classes_in_proportion():
@@ -329,7 +330,9 @@ def invoke(monkeypatch):
     return invoke
 
 
-@pytest.mark.parametrize("name", bench.NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.heavy) if n == "dask" else n for n in bench.NAMES]
+)
 def test_every_benchmark_runs_quickly(name, invoke, folder, tmp_path, monkeypatch):
     monkeypatch.delitem(scaling.SETS, "MNIST odd vs even")  # every size of it is another process to start
     ran = invoke("bench", name, "--quick", "--out", tmp_path)
@@ -347,8 +350,8 @@ def test_every_benchmark_runs_quickly(name, invoke, folder, tmp_path, monkeypatc
         assert entry["target_met"] is None
         assert 0 <= entry["facts"].get("test error", 0) < 0.5
     taken = [entry for entry in record["entries"] if entry["seconds"]]
-    assert len(taken) >= 2
-    assert name == "scaling" or any(entry["ratio"] for entry in taken)
+    assert len(taken) >= (1 if name == "gpu" else 2)  # a GPU is what it is about
+    assert name in ("scaling", "gpu") or any(entry["ratio"] for entry in taken)
 
 
 def test_repeats_are_obeyed_and_progress_is_told(invoke, folder, tmp_path):

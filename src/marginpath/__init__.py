@@ -16,6 +16,7 @@ from .metrics import HeldOutError, Reference
 from .momentum import FunctionRestart, GradientRestart, Inertia
 from .path import Path, Status
 from .placement import choose_gram, with_gram
+from .plotting import MarginDisplay, PathDisplay
 from .problem import Problem
 from .running import resume, run
 from .schedules import Constant, GeometricDecay, LogDecay, PowerDecay
@@ -76,6 +77,7 @@ __all__ = [
     "LinearMarginPathClassifier",
     "LogDecay",
     "Logistic",
+    "MarginDisplay",
     "MarginPathClassifier",
     "MarginStatus",
     "MaximumMargin",
@@ -83,6 +85,7 @@ __all__ = [
     "NoImprovement",
     "NormalizedGradient",
     "Path",
+    "PathDisplay",
     "Pegasos",
     "Perceptron",
     "Polynomial",

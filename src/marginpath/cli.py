@@ -2,6 +2,8 @@
 
 import sys
 import time
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +12,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from .bench.report import Report
+    from .experiments.pieces import Pieces
+
+
+_EPILOG = """Start with: marginpath demo, or marginpath report DATA --target COLUMN
+
+Exit codes: 0 done, 1 a file or a package fails, 2 the command is wrong, 3 the data need a change,
+130 interrupted."""
 
 
 def main() -> None:
@@ -31,7 +40,13 @@ def build_app() -> "typer.Typer":
 
     from . import __version__
 
-    app = typer.Typer(name="marginpath", add_completion=False, no_args_is_help=True)
+    app = typer.Typer(
+        name="marginpath",
+        add_completion=False,
+        no_args_is_help=True,
+        epilog=_EPILOG,
+        pretty_exceptions_enable=False,
+    )
     console, errors = Console(highlight=False), Console(stderr=True, highlight=False)
 
     def show_version(asked: bool) -> None:
@@ -54,24 +69,36 @@ def build_app() -> "typer.Typer":
     def run_demo(
         out: Annotated[
             Path,
-            typer.Option("--out", metavar="DIR", file_okay=False, help="Folder for the picture path.png."),
+            typer.Option(
+                "--out", metavar="DIR", file_okay=False, help="Folder for path.png and report.html."
+            ),
         ] = Path("demo"),
     ) -> None:
-        """Fit and certify a path on digits that ship with scikit-learn; print it and draw it."""
+        """Fit and certify a path on data that ship with scikit-learn; print it, draw it, make a page."""
         from . import demo
 
         result = demo.compute()
         console.print(demo.table(result))
         console.print(demo.summary(result), markup=False)
-        try:
-            console.print(f"Picture: {demo.write(result, out)}", markup=False, soft_wrap=True)
-        except (ImportError, OSError) as error:
-            errors.print(f"No picture. {error}", markup=False, soft_wrap=True)
-            raise typer.Exit(1) from None
+        for what, write in (("picture", partial(demo.write, result)), ("page", demo.write_page)):
+            try:
+                console.print(f"{what.capitalize()}: {write(out)}", markup=False, soft_wrap=True)
+            except (ImportError, OSError) as error:
+                errors.print(f"No {what}. {error}", markup=False, soft_wrap=True)
+                raise typer.Exit(1) from None
+        console.print("Open the page in a browser and move its slider.")
 
+    for name in ("fit", "predict", "inspect", "report"):
+        _add_command(app, name)
     _add_bench(app, console, errors)
     _add_reproduce(app, console, errors)
     return app
+
+
+def _add_command(app: "typer.Typer", name: str) -> None:
+    """Add the command of that name, which has a module of its own."""
+    module = import_module(f"marginpath.commands.{name}")
+    app.command(name, epilog=module.EPILOG)(getattr(module, name))
 
 
 def _add_bench(app: "typer.Typer", console: "Console", errors: "Console") -> None:
@@ -130,33 +157,70 @@ def _add_reproduce(app: "typer.Typer", console: "Console", errors: "Console") ->
 
     from .experiments import NAMES
 
-    @app.command("reproduce", epilog="Example: marginpath reproduce rates --out results")
+    everything = ", ".join((*NAMES, "all"))
+
+    @app.command("reproduce", epilog="Example: marginpath reproduce all --out results")
     def run_reproduce(
-        name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of {', '.join(NAMES)}.")],
+        name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of {everything}.")],
         out: Annotated[
             Path,
             typer.Option("--out", metavar="DIR", file_okay=False, help="Folder for tables and pictures."),
         ] = Path("reproduced"),
+        settings: Annotated[
+            str,
+            typer.Option(
+                "--as",
+                metavar="SETTINGS",
+                help="Of the paper's figures: program, what its authors' program does and what its pictures "
+                "were made with, or text, what its text says.",
+            ),
+        ] = "program",
     ) -> None:
-        """Make a table or figure again, from the data to the picture: numbers, svg and png."""
-        from . import experiments
-        from .experiments.drawing import empty_figure
-        from .experiments.writing import make_folder, write_files
+        """Make a table or figure again, from the data to the picture: numbers, svg and png.
 
-        if name not in NAMES:
-            raise typer.BadParameter(f"{name!r} is none of {', '.join(NAMES)}.", param_hint="NAME")
-        experiment, begin = experiments.find(name), time.perf_counter()
+        What is finished of an interrupted run is kept in DIR; the same command goes on from there.
+        """
+        from .experiments.drawing import empty_figure
+        from .experiments.pieces import Pieces
+        from .experiments.settings import SETTINGS
+        from .experiments.writing import make_folder
+
+        if name not in (*NAMES, "all"):
+            raise typer.BadParameter(f"{name!r} is none of {everything}.", param_hint="NAME")
+        if settings not in SETTINGS:
+            raise typer.BadParameter(f"{settings!r} is none of {', '.join(SETTINGS)}.", param_hint="--as")
+        if not console.is_terminal:  # a file has room for all columns
+            console.width = 150
+        pieces = Pieces(out / ".unfinished")
         try:  # what can fail for other reasons than the numbers fails first
             empty_figure(1, 1)
             make_folder(out)
-            with errors.status(name) as status:
-                table = experiment.compute(watch=lambda text: status.update(f"{name}: {text}"))
-            written = write_files(out, experiment.files(table))
+            for each in NAMES if name == "all" else (name,):
+                _reproduce(each, out, settings, pieces, console, errors)
         except (ImportError, OSError) as error:
             errors.print(f"Nothing reproduced. {error}", markup=False, soft_wrap=True)
             raise typer.Exit(1) from None
-        if not console.is_terminal:  # a file has room for all columns
-            console.width = 150
-        console.print(experiment.printed(table))
+        except KeyboardInterrupt:
+            errors.print("Interrupted. The same command goes on from here.", markup=False, soft_wrap=True)
+            raise typer.Exit(130) from None
+        pieces.clear()
+
+
+def _reproduce(
+    name: str, out: Path, settings: str, pieces: "Pieces", console: "Console", errors: "Console"
+) -> None:
+    """Run one experiment, write its files and say what came out."""
+    from .experiments import PAPER, find
+    from .experiments.settings import find_settings
+    from .experiments.writing import write_files
+
+    experiment, begin = find(name), time.perf_counter()
+    options = {"settings": find_settings(settings), "pieces": pieces} if name in PAPER else {}
+    with errors.status(name) as status:
+        table = experiment.compute(watch=lambda text: status.update(f"{name}: {text}"), **options)
+    written = write_files(out, experiment.files(table))
+    console.print(experiment.printed(table))
+    if written:
         console.print(f"Written: {', '.join(map(str, written))}", markup=False, soft_wrap=True)
-        console.print(f"{name} took {time.perf_counter() - begin:.0f} s.")
+    how = f" with the settings of the {settings}" if options else ""
+    console.print(f"{name}{how} took {time.perf_counter() - begin:.0f} s.")

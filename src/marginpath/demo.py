@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, make_moons
 from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 import marginpath as mp
+from marginpath import report
+from marginpath.modelfile import Model
+from marginpath.tables import Table
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.table import Table as PrintedTable
 
 SIGMA, STEPS, FLIPPED, SEED = 1.2, 2000, 0.1, 0
 
@@ -92,12 +95,14 @@ def rows(demo: Demo) -> list[int]:
     return sorted({s for s in round_steps if s <= demo.last} | {demo.best, demo.last})
 
 
-def table(demo: Demo) -> Table:
+def table(demo: Demo) -> PrintedTable:
     """Return the path as a table for the terminal; the row of the best step stands out."""
-    from rich.table import Table
+    from rich.table import Table as PrintedTable
 
     wrong = f"{demo.n_flipped} of {demo.n_train} training labels wrong"
-    printed = Table(title=f"Odd and even digits, {wrong}, {demo.n_held_out} held out", title_justify="left")
+    printed = PrintedTable(
+        title=f"Odd and even digits, {wrong}, {demo.n_held_out} held out", title_justify="left"
+    )
     for name in ("step", "C = 1/λ", "training\nerror", "held-out\nerror", "maximum margin\nis in", "support"):
         printed.add_column(name, justify="right")
     for s in rows(demo):
@@ -141,6 +146,32 @@ def write(demo: Demo, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "path.png", dpi=130)
     return folder / "path.png"
+
+
+def write_page(folder: Path) -> Path:
+    """Write the interactive page of two moons with a tenth of the labels wrong to report.html."""
+    rng = np.random.default_rng(SEED)
+    X, moon = make_moons(300, noise=0.22, random_state=1)
+    wrong = rng.choice(len(moon), round(FLIPPED * len(moon)), replace=False)
+    moon[wrong] = 1 - moon[wrong]
+    X_new, moon_new = make_moons(1000, noise=0.22, random_state=2)
+    table, held_out = (
+        _moons("two moons, a tenth of the labels wrong", X, moon),
+        _moons("1,000 new rows", X_new, moon_new),
+    )
+    classifier = mp.MarginPathClassifier(
+        gamma=14, method="inertial", n_iter_no_change=900, random_state=SEED
+    )  # long past the best step, to where the wrong labels are learnt too
+    model = Model.fit(table, classifier)
+    return report.write(model, folder / "report.html", held_out)
+
+
+def _moons(name: str, X: np.ndarray, moon: np.ndarray) -> Table:
+    try:
+        import pandas as pd
+    except ImportError:
+        raise ImportError('The page needs pandas: pip install "marginpath[frame]".') from None
+    return Table(name, pd.DataFrame(X, columns=["x", "y"]), np.array(["upper", "lower"])[moon], "moon")
 
 
 def draw(demo: Demo) -> Any:

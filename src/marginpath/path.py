@@ -106,7 +106,8 @@ class Path:
     def __repr__(self) -> str:
         """Say where the path stands, not all that it holds."""
         shape = "" if self.stop_steps.ndim == 0 else f", {len(self.stop_steps)} columns"
-        return f"<Path of {type(self.solver).__name__}: {self.last.t} steps{shape}, {self.ended.value}>"
+        ended = Status(self.ended).value
+        return f"<Path of {type(self.solver).__name__}: {self.last.t} steps{shape}, {ended}>"
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Return what was observed under that name, or ``"seconds"``, the time spent in steps."""
@@ -119,7 +120,7 @@ class Path:
     @property
     def status(self) -> Status | tuple[Status, ...]:
         """Why the run ended: one word, or one for each column."""
-        words = [Status.STOPPED if s >= 0 else self.ended for s in self.stop_steps.ravel()]
+        words = [Status.STOPPED if s >= 0 else Status(self.ended) for s in self.stop_steps.ravel()]
         return words[0] if self.stop_steps.ndim == 0 else tuple(words)
 
     def running(self, t: int | None = None) -> np.ndarray:

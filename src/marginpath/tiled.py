@@ -216,6 +216,8 @@ class TiledCross:
     def __matmul__(self, V: Array) -> Array:
         """Return k(Z, X) V, a block of rows at a time."""
         xp = namespace(V)
+        if not self.X.shape[0]:  # a classifier without support
+            return xp.zeros((self.Z.shape[0], *V.shape[1:]), dtype=V.dtype, device=device(V))
         rows = max(1, 2**22 // self.X.shape[0])
         parts = [self.kernel(self.Z[a:b, :], self.X) @ V for a, b in blocks(self.Z.shape[0], rows)]
         return xp.concat(parts)

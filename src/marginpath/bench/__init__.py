@@ -6,16 +6,34 @@ entries, `report` turns the entries into a table and a file. One module a benchm
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from .measure import Benchmark, measure_task
+import numpy as np
+
+from ..experiments.pieces import Pieces
+from .measure import Benchmark, Entry, Task, measure_task
 from .report import Report
 
 #: The benchmarks, in the order in which one would read them.
-NAMES = ("kernel", "tuned", "one-fit", "widths", "hard-margin", "linear", "scaling", "screening")
+NAMES = (
+    "kernel",
+    "tuned",
+    "one-fit",
+    "widths",
+    "hard-margin",
+    "linear",
+    "scaling",
+    "screening",
+    "gpu",
+    "dask",
+    "accuracy",
+)
 
 
 def find(name: str) -> Benchmark:
@@ -43,6 +61,8 @@ def run(
 ) -> Report:
     """Run a benchmark and return its report; with ``out``, it is written there after every task.
 
+    What is finished of an interrupted run stays in the folder, and the same call goes on from there.
+
     Parameters
     ----------
     name : str
@@ -63,9 +83,17 @@ def run(
         out.mkdir(
             parents=True, exist_ok=True
         )  # a folder that cannot be made is known before the hours of work
-    for task in benchmark.tasks(quick):
-        report.entries.extend(measure_task(task, repeats, clock=clock, tell=tell))
+    pieces = Pieces(None if out is None else out / f".{name}-unfinished")
+
+    def measured(task: Task) -> dict[str, np.ndarray]:
+        entries = measure_task(task, repeats, clock=clock, tell=tell)
+        return {"entries": np.array(json.dumps([asdict(entry) for entry in entries]))}
+
+    for place, task in enumerate(benchmark.tasks(quick)):  # sizes of one set share a name
+        kept = pieces.get(f"{quick} {repeats} {place} {task.name}", partial(measured, task))["entries"]
+        report.entries.extend(Entry(**row) for row in json.loads(str(kept)))
         report.conclusions = benchmark.conclude(report.entries)
         if out is not None:
             report.write(out)
+    pieces.clear()
     return report

@@ -16,13 +16,13 @@ from .ours import LinearPath
 
 
 def tasks(quick: bool) -> Iterator[Task]:
-    """Yield 20 Newsgroups and a9a; the second needs an intercept."""
-    yield _task(sets.newsgroups(), False, quick)
-    yield _task(sets.a9a(), True, quick)
+    """Yield 20 Newsgroups, and a9a, where few features tie the samples together: it takes more sweeps."""
+    yield _task(sets.newsgroups(), LinearPath(sweeps=4), quick)
+    yield _task(sets.a9a(), LinearPath(sweeps=10), quick)
 
 
-def _task(whole: Dataset, intercept: bool, quick: bool) -> Task:
-    data, ours = sets.sized(whole, quick), LinearPath(intercept)
+def _task(whole: Dataset, ours: LinearPath, quick: bool) -> Task:
+    data = sets.sized(whole, quick)
     svc = peers.Grid(lambda: LinearSVC, {"C": peers.LINEAR_C_GRID}, {"loss": "hinge", "random_state": 0})
     alphas = [float(alpha) for alpha in np.logspace(-6, 0, 7)]
     sgd = peers.Grid(lambda: SGDClassifier, {"alpha": alphas}, {"random_state": 0})

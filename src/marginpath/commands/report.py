@@ -1,0 +1,125 @@
+"""The command report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from sklearn.model_selection import train_test_split
+
+from .. import report as pages
+from ..modelfile import Model, is_model
+from ..tables import NotThere, Table, Unusable, check_target, read
+from . import fitting, summary
+from .predict import read_for
+from .talking import remarked, say, tell, told_plainly, writable
+
+EPILOG = """Examples:
+
+marginpath report flowers.model new.csv -o report.html
+
+marginpath report flowers.csv --target species
+
+marginpath report flowers.model --plane petal_length,petal_width"""
+
+
+def report(
+    first: Annotated[
+        Path, typer.Argument(metavar="MODEL|DATA", help="A model; or a table to fit first, with --target.")
+    ],
+    data: Annotated[
+        Path | None,
+        typer.Argument(metavar="[DATA]", help="With a model: rows with their classes to judge it by."),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="HTML", help="The page to write.")] = Path(
+        "report.html"
+    ),
+    plane: Annotated[
+        str | None,
+        typer.Option("--plane", metavar="A,B", help="Two columns of numbers to draw the boundary in."),
+    ] = None,
+    test: Annotated[
+        float,
+        typer.Option(
+            "--test", min=0, max=0.9, help="With DATA alone: the share of rows to keep for the test."
+        ),
+    ] = 0.25,
+    target: fitting.Target = None,
+    drop: fitting.Drop = None,
+    categorical: fitting.Categorical = None,
+    missing: fitting.Missing = None,
+    impute: fitting.Impute = False,
+    format: fitting.Format = None,
+    kernel: fitting.Kernel = "rbf",
+    gamma: fitting.Gamma = "scale",
+    cv: fitting.Folds = 5,
+    balanced: fitting.Balanced = False,
+    seed: fitting.Seed = 0,
+) -> None:
+    """Write a page that shows a path step by step: errors, margins, boundary, and labels to check.
+
+    It is one html file that needs no network. Open it in any browser and move the slider.
+    """
+    settings = fitting.Settings(
+        kernel=kernel,
+        gamma=gamma,
+        cv=cv,
+        balanced=balanced,
+        seed=seed,
+        impute=impute,
+        categorical=tuple(categorical or ()),
+    )
+    with told_plainly():
+        writable(out)
+        pair = None if plane is None else [name.strip() for name in plane.split(",")]
+        if is_model(first) or data is not None:
+            model = Model.load(first)
+            judged = None if data is None else _judged(model, data, missing or (), format)
+        else:
+            table = read(first, target, drop=drop or (), missing=missing or (), format=format)
+            with remarked():
+                model, judged = _fitted(table, settings, test)
+        pages.write(model, out, judged, pair)
+        tell(model.reason)
+        say(f"Page: {out} ({summary.size_of(out)}). Open it in a browser.")
+
+
+def _judged(model: Model, data: Path, missing: Sequence[str], format: str | None) -> Table:
+    table = read_for(model, data, format, missing)
+    if table.y is None:
+        raise NotThere(
+            f"{data.name} has no column {model.target!r} with the true classes, which a report compares with."
+        )
+    known = np.isin(np.asarray([str(label) for label in table.y]), model.classes)
+    if not known.any():
+        raise Unusable(
+            f"None of the classes in {data.name} is one of the model's: {', '.join(model.classes[:8])}."
+        )
+    if not known.all():
+        tell(
+            f"Note: {int((~known).sum())} rows have classes that the model does not know; they are left out."
+        )
+    return table.rows(np.flatnonzero(known))
+
+
+def _fitted(table: Table, settings: fitting.Settings, test: float) -> tuple[Model, Table | None]:
+    """Fit on one part of the rows; the other is for the test."""
+    check_target(table, settings.cv)
+    if test == 0:
+        return fitting.fit_table(table, settings), None
+    try:
+        fit, held_out = train_test_split(
+            np.arange(table.n_rows), test_size=test, stratify=table.y, random_state=settings.seed
+        )
+    except ValueError:
+        raise Unusable(
+            f"{table.n_rows} rows are too few to keep {test:.0%} for a test with every class in it: "
+            f"pass --test 0."
+        ) from None
+    fit, held_out = np.sort(fit), np.sort(held_out)
+    model = fitting.fit_table(table.rows(fit), settings, rows=fit + 1)
+    judged = table.rows(held_out)
+    return model, Table("held-out rows", judged.X, judged.y, judged.target)

@@ -1,0 +1,210 @@
+"""What the page shows, as plain values: everything that moves with the step has one entry a step."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import confusion_matrix
+
+from ..modelfile import Model
+from ..tables.reading import Table
+from .planes import Plane, decision_grid, extent, grid_shape, planes, staged
+from .suspects import states, suspicion
+
+#: At most so many steps, points, rows to judge, suspects, and classes with a confusion matrix.
+STEPS, POINTS, ROWS, SUSPECTS, CLASSES = 120, 1200, 5000, 200, 40
+
+
+def content(model: Model, table: Table | None = None, pair: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return all the page knows; ``table`` has rows to judge the model by, with their classes."""
+    clf = model.classifier
+    steps = shown_steps(clf.n_iter_, clf.step_)
+    judged = _judgements(model, table, steps)
+    found = suspicion(model)
+    ranked = found.ranked(SUSPECTS)
+    shown = _shown_points(len(clf._codes), ranked)
+    return {
+        "title": model.source,
+        "target": model.target,
+        "classes": model.classes,
+        "settings": settings(model),
+        "steps": steps,
+        "chosen": steps.index(clf.step_),
+        "reason": model.reason,
+        "C": _numbers([clf._models.bound(step) for step in steps]),
+        "folds": _folds(model, steps),
+        "judged": judged,
+        "margin": _margins(model, steps),
+        "support": _support(clf, steps),
+        "points": {
+            "row": model.rows[shown].tolist(),
+            "label": clf._codes[shown].tolist(),
+            "state": _packed(np.stack([states(clf, step)[shown] for step in steps])),
+        },
+        "planes": _planes(model, shown, steps, pair),
+        "suspects": [
+            {
+                "row": int(model.rows[i]),
+                "point": int(np.searchsorted(shown, i)),
+                "given": int(clf._codes[i]),
+                "suggested": int(found.suggested[i]),
+                "contradiction": round(float(found.contradiction[i]), 4),
+                "steps": int(found.steps_at_bound[i]),
+                "weight": float(f"{found.weight[i]:.5g}"),
+            }
+            for i in ranked
+        ],
+        "suspects_total": int(np.sum(found.contradiction > 0)),
+        "held_out_suspects": hasattr(clf, "out_of_fold_"),
+    }
+
+
+def shown_steps(n_iter: int, chosen: int) -> list[int]:
+    """Return the steps of the slider: all of them, or evenly spread ones in log t.
+
+    Examples
+    --------
+    >>> shown_steps(5, 2), len(shown_steps(3000, 77)) <= STEPS + 1, 77 in shown_steps(3000, 77)
+    ([1, 2, 3, 4, 5], True, True)
+    """
+    if n_iter <= STEPS:
+        return list(range(1, n_iter + 1))
+    spread = np.unique(np.rint(np.geomspace(1, n_iter, STEPS)).astype(int))
+    return sorted({*spread.tolist(), chosen})
+
+
+def settings(model: Model) -> list[list[str]]:
+    """Return names and values of what the model is, for people."""
+    clf = model.classifier
+    kernel = getattr(clf, "kernel", "linear")
+    if (gamma := getattr(clf, "gamma_", None)) is not None:
+        kernel = f"{kernel}, γ = {gamma:.4g}"
+    n, d = clf._X_fit.shape
+    return [
+        ["rows fitted", f"{n:,}"],
+        ["features", f"{d:,}"],
+        ["classes", str(len(clf.classes_))],
+        ["kernel", kernel],
+        ["method", clf.method_],
+        ["steps", str(clf.n_iter_)],
+    ]
+
+
+def _judgements(model: Model, table: Table | None, steps: list[int]) -> list[dict[str, Any]]:
+    """Return the error and the confusion matrix at every step, of the table and of the rows fitted."""
+    clf = model.classifier
+    found = [_judged(model, "rows fitted", "training", clf._X_fit, clf._codes, steps)]
+    if table is None or table.y is None:
+        return found
+    X = model.prepared(table)
+    if model.is_fitted_on(X):
+        return found
+    code = {name: i for i, name in enumerate(model.classes)}
+    codes = np.array([code.get(str(label), -1) for label in table.y])
+    known = codes >= 0
+    return [_judged(model, table.name, "test", X[known], codes[known], steps), *found]
+
+
+def _judged(
+    model: Model, name: str, kind: str, X: Any, codes: np.ndarray, steps: list[int]
+) -> dict[str, Any]:
+    n = len(codes)
+    if n > ROWS:
+        drawn = np.sort(np.random.default_rng(0).choice(n, ROWS, replace=False))
+        X, codes = X[drawn], codes[drawn]
+    values, n_classes = staged(model, X, steps), len(model.classes)
+    predicted = (values[:, :, 0] > 0).astype(int) if n_classes == 2 else values.argmax(axis=2)
+    matrices = [
+        confusion_matrix(codes, row, labels=np.arange(n_classes)).tolist()
+        for row in predicted
+        if n_classes <= CLASSES
+    ]
+    errors = (predicted != codes).mean(axis=1)
+    return {"name": name, "kind": kind, "rows": len(codes), "error": errors.tolist(), "confusion": matrices}
+
+
+def _folds(model: Model, steps: list[int]) -> dict[str, Any] | None:
+    if model.cv_error is None:
+        return None
+    mean, spread = (part[np.asarray(steps) - 1] for part in model.cv_error)
+    clf = model.classifier
+    return {
+        "name": "error" if clf.scoring is None else f"1 − {clf.scoring}",
+        "how": "set-aside" if clf.stopping == "holdout" else "cross-validated",
+        "mean": mean.tolist(),
+        "spread": spread.tolist(),
+    }
+
+
+def _margins(model: Model, steps: list[int]) -> dict[str, Any]:
+    """Return the interval proved up to every step, for every column."""
+    clf = model.classifier
+    bounds = clf.path_["margin_bounds"].reshape(len(clf.path_.steps), 2, -1)
+    index = np.minimum(np.asarray(steps), len(bounds) - 1)
+    lower = np.maximum.accumulate(bounds[:, 0])[index]
+    upper = np.minimum.accumulate(bounds[:, 1])[index]
+    if clf.n_iter_ >= len(bounds):  # the exact solution, one step more
+        lower[-1], upper[-1] = clf.margin_bounds_
+    names = [f"{a} or {b}" for a, b in [model.classes]] if len(model.classes) == 2 else model.classes
+    outwards = 1e-5  # more than the rounding of the numbers on the page takes from them
+    return {
+        "names": names,
+        "lower": _numbers(lower.T * (1 - outwards)),
+        "upper": _numbers(upper.T * (1 + outwards)),
+    }
+
+
+def _support(clf: Any, steps: list[int]) -> dict[str, list[int]]:
+    found = [states(clf, step) for step in steps]
+    return {"all": [int((s > 0).sum()) for s in found], "bound": [int((s == 2).sum()) for s in found]}
+
+
+def _shown_points(n: int, ranked: np.ndarray) -> np.ndarray:
+    if n <= POINTS:
+        return np.arange(n)
+    drawn = np.random.default_rng(0).choice(n, POINTS - len(ranked), replace=False)
+    return np.unique(np.concatenate([drawn, ranked]))
+
+
+def _planes(
+    model: Model, shown: np.ndarray, steps: list[int], pair: Sequence[str] | None
+) -> list[dict[str, Any]]:
+    X, n_columns = model.classifier._X_fit, max(1, len(model.classes) * (len(model.classes) > 2))
+    found = planes(model, pair)
+    shape = grid_shape(len(found), len(steps), n_columns)
+    return [_plane(model, plane, X, shown, steps, shape) for plane in found]
+
+
+def _plane(
+    model: Model, plane: Plane, X: Any, shown: np.ndarray, steps: list[int], shape: tuple[int, int]
+) -> dict[str, Any]:
+    box = extent(plane.coordinates(X))
+    points = plane.coordinates(X[shown])
+    values, ranges = decision_grid(model, plane, box, shape, steps)
+    return {
+        "name": plane.name,
+        "x": plane.x,
+        "y": plane.y,
+        "box": _numbers(box),
+        "shape": list(shape),
+        "exact": X.shape[1] == 2,
+        "ranges": _numbers(ranges),
+        "values": _packed(values),
+        "points": _numbers(points.T),
+    }
+
+
+def _packed(values: np.ndarray) -> str:
+    """Return bytes, compressed, as text."""
+    return base64.b64encode(zlib.compress(np.ascontiguousarray(values).tobytes(), 9)).decode()
+
+
+def _numbers(values: Any) -> Any:
+    """Return lists of numbers with six digits; what is not finite becomes None."""
+    if isinstance(values, (list, tuple, np.ndarray)) and np.ndim(values):
+        return [_numbers(value) for value in values]
+    return float(f"{float(values):.6g}") if np.isfinite(values) else None
