@@ -94,3 +94,14 @@ def test_bad_vectors():
         mp.margin_bounds(problem, np.array([1.0, -1.0]))
     with pytest.raises(ValueError, match="at most 0"):
         mp.margin_bounds(problem, np.array([np.nan, -1.0]))
+
+
+def test_an_intercept_does_not_reach_the_running_bounds():
+    data = mp.datasets.toy()
+    problem = mp.Problem(mp.Gram.linear(data.X + 1.0), data.y)
+    path = mp.run(mp.CoordinateDescent(intercept=0.03), problem, steps=20)
+    assert abs(float(path.last.offset)) > 0
+    lower, upper = mp.certificates.state_margin_bounds(problem, path.last)
+    exact_lower, exact_upper = mp.margin_bounds(problem, path.last.u)
+    assert float(lower) == pytest.approx(float(exact_lower), rel=1e-9)
+    assert float(upper) == pytest.approx(float(exact_upper), rel=1e-9)

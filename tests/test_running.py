@@ -322,3 +322,11 @@ def test_zero_steps_is_the_start():
     assert path.steps.tolist() == [0]
     assert path["margin"].tolist() == [0.0]
     assert path["margin_upper"] == pytest.approx(1.0)
+
+
+def test_a_saved_path_has_the_mode_of_other_files(tmp_path):
+    problem = mp.Problem(mp.Gram.linear(np.array([[1.0], [-2.0]])), [1, -1])
+    path = mp.run(mp.DualDescent(mp.PowerDecay(1.0)), problem, steps=2)
+    path.save(tmp_path / "path.npz")
+    (tmp_path / "other").touch()
+    assert (tmp_path / "path.npz").stat().st_mode == (tmp_path / "other").stat().st_mode

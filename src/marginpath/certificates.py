@@ -63,6 +63,7 @@ def state_margin_bounds(problem: Problem, state: State) -> tuple[Array, Array]:
     xp = problem.xp
     guard = 8 * problem.shape[0] ** 0.5 * float(xp.finfo(problem.gram.dtype).eps)
     u, scores = (xp.astype(x, xp.float64) for x in (state.u, state.scores))
+    scores = scores - getattr(state, "offset", 0.0)  # an intercept is no part of K(Y∘u)
     spread = (guard + problem.gram.product_rounding) * _length(problem, u)
     lower, upper = _bounds(problem, u, scores, spread)
     feasible = xp.all(state.u <= 0, axis=0)

@@ -230,6 +230,8 @@ class PathValidation:
         """Bound the maximum margin of the models of all the data, from what the state has."""
         models = self._models_alone
         u, scores, bound = (take_columns(x, self.model_columns) for x in (state.u, state.scores, state.bound))
+        if hasattr(state, "offset"):
+            scores = scores - take_columns(state.offset, self.model_columns)
         part = State(t=state.t, u=u, scores=scores, bound=bound)
         return problem.xp.stack(state_margin_bounds(models, part))
 

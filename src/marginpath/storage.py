@@ -51,10 +51,18 @@ def write(file: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str
     try:
         with os.fdopen(handle, "wb") as stream:
             np.savez(stream, allow_pickle=False, **{_HEADER: packed, **arrays})
+        os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def _umask() -> int:
+    """Return what the process takes from the mode of new files; it can only be read by setting it."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
 
 
 def read(file: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
