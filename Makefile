@@ -37,4 +37,4 @@ docs: install
 	@echo "Open docs/_build/html/index.html"
 
 clean:
-	rm -rf .venv build dist docs/_build docs/api/generated .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv build dist docs/_build docs/api/generated docs/auto_examples .mypy_cache .pytest_cache .ruff_cache

@@ -12,7 +12,13 @@ author = "The marginpath developers"
 copyright = author
 release = version = marginpath.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_gallery.gen_gallery",
+]
 exclude_patterns = ["_build"]
 templates_path = ["_templates"]
 
@@ -22,6 +28,20 @@ numpydoc_show_class_members = False
 
 myst_enable_extensions = ["deflist", "dollarmath"]
 myst_heading_anchors = 3
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "within_subsection_order": "FileNameSortKey",
+    "image_srcset": ["2x"],
+    "thumbnail_size": (640, 400),
+    "abort_on_example_error": True,
+    "capture_repr": (),
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_signature": False,
+    "write_computation_times": False,
+}
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"marginpath {release}"

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import warnings
@@ -473,3 +474,23 @@ def test_arrays_of_another_library():
         [sys.executable, "-c", OTHER_LIBRARY], env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_ctrl_c_keeps_the_best_so_far(moons):
+    X, y = moons
+    calls = []
+
+    def scorer(estimator, X, y):
+        calls.append(1)
+        if len(calls) == 21:  # once for the check of the scorer, then once a fold: in the third step
+            os.kill(os.getpid(), signal.SIGINT)
+        return np.mean(estimator.predict(X) == y)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.warns(ConvergenceWarning, match=r"Interrupted after 3 steps; step \d is kept"):
+            fitted = mp.MarginPathClassifier(scoring=scorer, random_state=0).fit(X, y)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert fitted.n_iter_ == 3
+    assert fitted.predict(X).shape == y.shape

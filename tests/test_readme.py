@@ -50,6 +50,8 @@ def test_the_readme_example_does_what_it_says():
     assert 0 < names["best"] < path.last.t
     assert np.mean(names["predicted"] != y_new) == path["error"].min() < path["error"][-1] / 3
     assert 0 < names["lower"] < names["upper"]
+    clf = names["clf"]
+    assert clf.at(clf.n_iter_).score(names["X_new"], y_new) < clf.score(names["X_new"], y_new)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

@@ -132,6 +132,8 @@ def variance(X: Array) -> float:
     >>> variance(np.array([[0.0, 2.0]]))
     1.0
     """
+    if hasattr(X, "variance"):  # rows on a cluster
+        return float(X.variance())
     if sp.issparse(X):
         return float(X.multiply(X).mean() - X.mean() ** 2)
     return float(namespace(X).var(X))

@@ -23,12 +23,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from .. import threads
+from .. import cluster, threads
 from ..arrays import Array, device, is_numpy, namespace, take_rows, to_numpy
+from ..calibration import fit_temperature, probabilities
 from ..certificates import contradictory
 from ..devices import on_gpu
 from ..selection import CrossValidatedPath, class_signs
-from .calibration import fit_temperature, probabilities
 from .callbacks import CallbackSupportMixin, Progress, StepCallbacks, with_callbacks
 from .following import Followed, Follower
 
@@ -95,9 +95,12 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator): 
         begin = time.monotonic()
         self._check_settings()
         groups = self._groups(params)
-        X, y = validate_data(
-            self, X, y, accept_sparse=self._sparse, dtype=_float_dtypes(X), ensure_min_samples=2
-        )
+        if cluster.is_dask(X):
+            X, y, sample_weight = cluster.loaded(self, X, y, sample_weight)
+        else:
+            X, y = validate_data(
+                self, X, y, accept_sparse=self._sparse, dtype=_float_dtypes(X), ensure_min_samples=2
+            )
         check_classification_targets(y)
         y = to_numpy(y)
         classes, codes = np.unique(y, return_inverse=True)
@@ -180,13 +183,15 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator): 
         """
         check_is_fitted(self)
         decision = self.decision_function(X)
+        if cluster.is_dask(decision):
+            return cluster.lazy_probabilities(decision, len(self.classes_), self.temperature_)
         return beside(probabilities(to_numpy(decision), self.temperature_), decision)
 
     @available_if(_tells_probabilities)
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithm of the probabilities."""
         chance = self.predict_proba(X)
-        return namespace(chance).log(chance)
+        return np.log(chance) if cluster.is_dask(chance) else namespace(chance).log(chance)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say which metadata goes where: weights to the fit, and to the splitter what it asks for."""
@@ -206,6 +211,8 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator): 
         check_is_fitted(self)
         if np.all(self.margin_bounds_[0] > 0):
             return True
+        if isinstance(self._X_fit, cluster.Rows):
+            return None  # to compare the rows would bring them here
         counts = np.flatnonzero(self._models.mass.max(axis=1) > 0)
         rows = take_rows(self._X_fit, counts)
         rows = rows if sp.issparse(rows) else to_numpy(rows)
@@ -281,12 +288,16 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator): 
 
     def _validated(self, X: Any) -> Any:
         check_is_fitted(self)
+        if cluster.is_dask(X):
+            return cluster.new_rows(self, X)
         return validate_data(self, X, accept_sparse=self._sparse, dtype=_float_dtypes(X), reset=False)
 
     def _squeezed(self, decision: Array) -> Array:
         return decision[:, 0] if len(self.classes_) == 2 else decision
 
     def _labels(self, decision: Array) -> Array:
+        if cluster.is_dask(decision):
+            return cluster.lazy_labels(decision, self.classes_)
         xp = namespace(decision)
         index = xp.astype(decision > 0, xp.int64) if decision.ndim == 1 else xp.argmax(decision, axis=1)
         labels = self.classes_[to_numpy(index)]
@@ -302,14 +313,17 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator): 
         return params.get("groups")
 
     def _resolved_method(self, X: Any) -> str:
-        """Return coordinate sweeps where they run, on NumPy arrays, and else Algorithm 2."""
-        compiled = sp.issparse(X) or is_numpy(X)
-        if self.method == "coordinate" and not compiled:
+        """Return coordinate sweeps where they run, and else Algorithm 2."""
+        sweeps = self._can_sweep(X)
+        if self.method == "coordinate" and not sweeps:
             raise ValueError(
                 f"method='coordinate' sweeps NumPy arrays, but X is a {type(X).__name__}. Use method='auto', "
                 f"which takes Algorithm 2 there."
             )
-        return ("coordinate" if compiled else "inertial") if self.method == "auto" else str(self.method)
+        return ("coordinate" if sweeps else "inertial") if self.method == "auto" else str(self.method)
+
+    def _can_sweep(self, X: Any) -> bool:
+        return sp.issparse(X) or is_numpy(X)
 
     def _check_settings(self) -> None:
         if self.stopping == "discrepancy" and self.noise_level is None:
@@ -334,7 +348,7 @@ def _float_dtypes(X: Any) -> list[Any]:
 
 def beside(values: np.ndarray, like: Any) -> Any:
     """Return the values as an array of the library and on the device of another."""
-    if sp.issparse(like) or is_numpy(like):
+    if not is_array_api_obj(like) or is_numpy(like):
         return values
     dtype = like.dtype if values.dtype.kind == "f" else None
     return namespace(like).asarray(values, dtype=dtype, device=device(like))

@@ -15,6 +15,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from .. import metrics
 from ..arrays import Array
 from ..certificates import state_margin_bounds
+from ..cluster import adapted
 from ..compact import ModelHistory
 from ..gram import Gram
 from ..hard_margin import MarginStatus, maximum_margin
@@ -181,7 +182,7 @@ class Follower:
         schedule = None if self.settings.schedule == "auto" else self.settings.schedule
         if self.method == "coordinate":
             tol = 0.0 if self.settings.stopping == "margin" else SWEEPS.tol
-            return replace(SWEEPS, schedule=schedule, seed=self.seed, tol=tol)
+            return adapted(replace(SWEEPS, schedule=schedule, seed=self.seed, tol=tol), problem.gram)
         schedule = schedule or geometric_schedule(problem, RATIO[self.method])
         momentum = Inertia() if self.method == "inertial" else None
         if problem.gram.dtype != problem.xp.float64:

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..arrays import Array, blocks, is_numpy, namespace, take_columns, take_rows, to_numpy
+from ..cluster import Rows, gram_of, is_dask, lazy_kernel_product
 from ..gram import Gram
 from ..kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, as_kernel, biased
 from ..path import Status
@@ -209,6 +210,8 @@ class MarginPathClassifier(BasePathClassifier):
     @property
     def support_vectors_(self) -> Any:
         """The training samples with a coefficient."""
+        if isinstance(self._X_fit, Rows):
+            return self._X_fit.take(self.support_)
         return take_rows(self._X_fit, self.support_)
 
     def _check_settings(self) -> None:
@@ -228,6 +231,8 @@ class MarginPathClassifier(BasePathClassifier):
         kernel = self._resolved_kernel()
         if kernel is None:
             return to_numpy(namespace(X).linalg.diagonal(X))
+        if isinstance(X, Rows):
+            return X.diagonal(kernel)
         if hasattr(kernel, "diagonal"):
             return to_numpy(kernel.diagonal(X))
         parts = (kernel(X[a:b, :], X[a:b, :]) for a, b in blocks(X.shape[0], 64))
@@ -240,9 +245,18 @@ class MarginPathClassifier(BasePathClassifier):
 
     def _follow(self, X: Any, kernel: Kernel | None, follower: Follower) -> Followed:
         """Follow the path on the Gram matrix of X, in tiles or a finer precision where need be."""
+        if isinstance(X, Rows):
+            return follower.follow(self._cluster_gram(X, kernel))
         if kernel is None or isinstance(kernel, Linear) or sp.issparse(X) or is_numpy(X):
             return follower.follow(self._gram(X, kernel))
         return with_gram(X, biased(kernel, self._constant), follower.follow, precision=self.precision)
+
+    def _cluster_gram(self, X: Rows, kernel: Kernel | None) -> Gram:
+        if kernel is None:
+            raise ValueError("A precomputed kernel matrix stays on one machine: give X as a NumPy array.")
+        if isinstance(kernel, Linear):
+            return gram_of(X.with_constant(self._constant))
+        return gram_of(X, biased(kernel, self._constant))
 
     def _search_widths(self, X: Any, follower: Follower) -> Followed:
         """Follow a path for every width and keep the best, the wider one of equals."""
@@ -264,8 +278,7 @@ class MarginPathClassifier(BasePathClassifier):
     def _widths(self, X: Any, follower: Follower) -> Iterator[tuple[float, Callable[[], Followed]]]:
         """Yield every width, the narrowest first, with its path; one matrix of distances where it fits."""
         widths = default_widths(X).tolist()
-        compiled = sp.issparse(X) or is_numpy(X)
-        if not (compiled and self._fits(2 * X.shape[0] ** 2, X.dtype)):
+        if not (self._can_sweep(X) and self._fits(2 * X.shape[0] ** 2, X.dtype)):
             yield from ((sigma, partial(self._follow, X, Gaussian(sigma), follower)) for sigma in widths)
             return
         distances = SquaredDistances(X)
@@ -324,12 +337,17 @@ class MarginPathClassifier(BasePathClassifier):
         return self._product(X, self.support_vectors_, self.dual_coef_.T) + self.intercept_
 
     def _decide_by(self, X: Any, coefficients: Array) -> Array:
-        return (
-            X @ coefficients if self.kernel == "precomputed" else self._product(X, self._X_fit, coefficients)
-        )
+        if self.kernel == "precomputed":
+            return X @ coefficients
+        samples = self._X_fit
+        if isinstance(samples, Rows):
+            samples = samples.take(np.arange(samples.shape[0]))
+        return self._product(X, samples, coefficients)
 
     def _product(self, X: Any, samples: Any, coefficients: Array) -> Array:
         """Return Σ_i k(x, x_i) coef_i over the samples x_i."""
         kernel = self._resolved_kernel()
         assert kernel is not None
+        if is_dask(X):
+            return lazy_kernel_product(X, samples, kernel, coefficients)
         return TiledCross(X, samples, kernel) @ coefficients

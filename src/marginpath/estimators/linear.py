@@ -8,8 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..arrays import Array, namespace, to_numpy
+from ..cluster import Rows, gram_of, is_dask, lazy_product
 from ..gram import Gram
-from ..kernels import squared_norms
+from ..kernels import Linear, squared_norms
 from .base import BasePathClassifier, beside
 from .following import Followed, Follower
 
@@ -95,9 +96,14 @@ separable_, n_features_in_, feature_names_in_
         self.verbose = verbose
 
     def _diagonal(self, X: Any) -> np.ndarray:
-        return to_numpy(squared_norms(X))
+        return X.diagonal(Linear()) if isinstance(X, Rows) else to_numpy(squared_norms(X))
+
+    def _can_sweep(self, X: Any) -> bool:
+        return isinstance(X, Rows) or super()._can_sweep(X)
 
     def _search(self, X: Any, follower: Follower) -> Followed:
+        if isinstance(X, Rows):
+            return follower.follow(gram_of(X.with_constant(self._constant)))
         return follower.follow(Gram.linear(with_constant(X, self._constant)))
 
     def _attributes_at(self, step: int) -> dict[str, Any]:
@@ -105,10 +111,12 @@ separable_, n_features_in_, feature_names_in_
         return {**super()._attributes_at(step), "coef_": weights.T}
 
     def _decide(self, X: Any) -> Array:
-        return X @ self.coef_.T + self.intercept_
+        product = lazy_product(X, self.coef_.T) if is_dask(X) else X @ self.coef_.T
+        return product + self.intercept_
 
     def _decide_by(self, X: Any, coefficients: Array) -> Array:
-        return X @ (self._X_fit.T @ coefficients)
+        weights = self._X_fit.T @ coefficients
+        return lazy_product(X, weights) if is_dask(X) else X @ weights
 
 
 def with_constant(X: Any, square: float) -> Any:

@@ -1,0 +1,103 @@
+"""Gram matrices whose data are on a Dask cluster: which one it is, and the linear one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array
+from ..gram import _EPS, _SHORT, Gram
+from ..kernels import Kernel, Linear, as_kernel, biased
+from .kernel_gram import ClusterKernelGram
+from .loading import is_dask, load_rows
+from .mapping import columns_of, map_rows, matching_rows, times
+from .rows import Rows
+
+
+def from_dask(
+    X: Any,
+    kernel: str | Callable[..., Any] | None = None,
+    *,
+    client: Any = None,
+    dtype: Any = None,
+    stored: bool | None = None,
+    **params: Any,
+) -> ClusterLinearGram | ClusterKernelGram:
+    """Make the Gram matrix of a dask array or dataframe; see :meth:`Gram.from_dask`."""
+    if kernel is None and (params or stored is not None):
+        raise TypeError("Without a kernel there are neither stored= nor parameters to give.")
+    rows = load_rows(X, client, dtype)
+    return gram_of(rows, None if kernel is None else as_kernel(kernel, **params), stored)
+
+
+def gram_of(
+    rows: Rows, kernel: Kernel | None = None, stored: bool | None = None, constant: float = 0.0
+) -> ClusterLinearGram | ClusterKernelGram:
+    """Make the Gram matrix of rows on a cluster, plus a constant: X Xᵀ where the kernel is linear or None."""
+    if kernel is None or isinstance(kernel, Linear):
+        return ClusterLinearGram(rows.with_constant(constant))
+    return ClusterKernelGram(rows, biased(kernel, constant), stored)
+
+
+class ClusterLinearGram(Gram):
+    """The matrix X Xᵀ, kept as the rows of X on the workers: a product is X (Xᵀ V), two passes over X."""
+
+    def __init__(self, features: Rows) -> None:
+        self.features = features
+
+    @cached_property
+    def diagonal(self) -> np.ndarray:
+        """The squared norms of the rows."""
+        return self.features.diagonal(Linear())
+
+    def __matmul__(self, V: Array) -> np.ndarray:
+        """Return X (Xᵀ V)."""
+        return self.features.product(self.features.transposed_product(V))
+
+    def rows(self, index: Array) -> np.ndarray:
+        """Return X[index] Xᵀ."""
+        return self.features.joined(self.features.run(_inner, Z=self.features.take(index))).T
+
+    def block(self, index: Array) -> np.ndarray:
+        """Return the products of these rows with each other."""
+        X = self.features.take(index)
+        return np.asarray(Linear()(X, X))
+
+    def accurate_product(self, V: Array) -> np.ndarray:
+        """Return X (Xᵀ V) in float64."""
+        return self.product_with_error(V)[0]
+
+    def product_with_error(self, V: Array) -> tuple[np.ndarray, np.ndarray]:
+        """Return X w with w = Xᵀ V from compensated sums of each block, and the bound on its rounding.
+
+        Adding up the blocks takes as many additions as there are blocks, at most.
+        """
+        w = self.features.transposed_product(V, accurate=True)
+        (n, d), number = self.features.shape, sum(map(len, self.features.places))
+        sums = (min(_SHORT, n) + 4 + number) * self._length(V)
+        return self.features.product(w), _EPS * (sums + (d + 2) * np.sqrt(np.sum(w * w, axis=0)))
+
+    def cross(self, Z: Array) -> FeatureCross:
+        """Return Z Xᵀ as an operator; its products are lazy where Z is a dask array."""
+        return FeatureCross(matching_rows(Z, self.features.shape[1]), self.features)
+
+
+class FeatureCross:
+    """The matrix Z Xᵀ between new rows Z and the samples on the cluster."""
+
+    def __init__(self, Z: Array, features: Rows) -> None:
+        self.Z, self.features = Z, features
+
+    def __matmul__(self, V: Array) -> Any:
+        """Return Z (Xᵀ V)."""
+        W = self.features.transposed_product(V)
+        if is_dask(self.Z):
+            return map_rows(times, self.Z, columns_of(W), dtype=W.dtype, W=W)
+        return self.Z @ W
+
+
+def _inner(shard: list[Array], Z: Array) -> list[np.ndarray]:
+    return [np.asarray(Linear()(X, Z)) for X in shard]

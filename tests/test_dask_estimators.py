@@ -1,0 +1,62 @@
+"""The classifiers on dask arrays and dataframes: the same models as on one machine, lazily applied."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("dask", reason="the extra dask is not installed")
+distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
+
+import dask.array as da  # noqa: E402
+import dask.dataframe as dd  # noqa: E402
+import pandas as pd  # noqa: E402
+from sklearn.datasets import load_iris, make_moons  # noqa: E402
+
+import marginpath as mp  # noqa: E402
+
+BOTH = [mp.MarginPathClassifier, mp.LinearMarginPathClassifier]
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as made,
+    ):
+        yield made
+
+
+@pytest.mark.parametrize("cls", BOTH)
+@pytest.mark.parametrize("data", [load_iris(return_X_y=True), make_moons(90, noise=0.3, random_state=0)])
+def test_the_same_model_lazily(client, cls, data):
+    X, y = data
+    far = da.from_array(X, chunks=(40, X.shape[1]))
+    here = cls(method="inertial", random_state=0).fit(X, y)
+    there = cls(method="inertial", random_state=0).fit(far, da.from_array(y, chunks=50))
+    assert there.step_ == here.step_
+    for name in ("decision_function", "predict", "predict_proba"):
+        lazy = getattr(there, name)(far)
+        assert isinstance(lazy, da.Array)
+        np.testing.assert_allclose(lazy.compute(), getattr(here, name)(X), atol=1e-10)
+    np.testing.assert_allclose(there.decision_function(X), here.decision_function(X), atol=1e-10)
+    np.testing.assert_array_equal(there.at(3).predict(X), here.at(3).predict(X))
+    with pytest.raises(ValueError, match="features"):
+        there.predict(far[:, :1])
+
+
+def test_sweeps_on_the_cluster(client):
+    X, y = make_moons(90, noise=0.3, random_state=0)
+    fitted = mp.LinearMarginPathClassifier(random_state=0).fit(da.from_array(X, chunks=(30, 2)), y)
+    assert fitted.method_ == "coordinate"
+    assert fitted.score(X, y) > mp.LinearMarginPathClassifier(random_state=0).fit(X, y).score(X, y) - 0.05
+
+
+def test_a_dataframe_keeps_its_names(client):
+    X, y = make_moons(60, noise=0.3, random_state=0)
+    frame = dd.from_pandas(pd.DataFrame(X, columns=["a", "b"]), npartitions=2)
+    fitted = mp.LinearMarginPathClassifier(method="inertial", random_state=0).fit(frame, y)
+    assert fitted.feature_names_in_.tolist() == ["a", "b"]
+    np.testing.assert_allclose(
+        fitted.decision_function(frame).compute(), fitted.decision_function(frame.compute())
+    )
