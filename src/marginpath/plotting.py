@@ -112,6 +112,7 @@ class PathDisplay:
         for panel in self.ax_:
             panel.axvline(self.step, color=_GREY, linewidth=1.2, linestyle=(0, (4, 3)), zorder=1)
             panel.set_xlabel("step")
+            panel.xaxis.get_major_locator().set_params(integer=True)
             panel.margins(x=0.02)
             _tidy(panel)
         return self
