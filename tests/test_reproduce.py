@@ -416,6 +416,21 @@ def test_all_makes_all_and_says_what_is_left_out(tmp_path, monkeypatch, digits):
     assert not list((tmp_path / "none").iterdir())
 
 
+def test_all_goes_on_without_an_experiment_whose_data_is_not_there(tmp_path, monkeypatch):
+    def missing(**settings):
+        raise FileNotFoundError("htru2 was not found.\n1. Not here.")
+
+    monkeypatch.setattr(experiments, "NAMES", ("stopping_rules", "losses"))
+    monkeypatch.setattr(experiments.find("stopping_rules"), "compute", missing)
+    ran = run_command("all", "--out", tmp_path)
+    assert ran.exit_code == 0, ran.output
+    assert "stopping_rules is left out: htru2 was not found.\n" in ran.output
+    assert (tmp_path / "losses.csv").exists()
+    ran = run_command("stopping_rules", "--out", tmp_path)
+    assert ran.exit_code == 1
+    assert "Nothing reproduced. htru2 was not found." in ran.output
+
+
 # --- what is published
 
 

@@ -195,8 +195,14 @@ def _add_reproduce(app: "typer.Typer", console: "Console", errors: "Console") ->
         try:  # what can fail for other reasons than the numbers fails first
             empty_figure(1, 1)
             make_folder(out)
-            for each in NAMES if name == "all" else (name,):
-                _reproduce(each, out, settings, pieces, console, errors)
+            if name != "all":
+                _reproduce(name, out, settings, pieces, console, errors)
+            for each in NAMES if name == "all" else ():
+                try:
+                    _reproduce(each, out, settings, pieces, console, errors)
+                except FileNotFoundError as error:  # data that cannot be reached
+                    reason = str(error).splitlines()[0]
+                    errors.print(f"{each} is left out: {reason}", markup=False, soft_wrap=True)
         except (ImportError, OSError) as error:
             errors.print(f"Nothing reproduced. {error}", markup=False, soft_wrap=True)
             raise typer.Exit(1) from None
