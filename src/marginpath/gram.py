@@ -278,7 +278,8 @@ class LinearGram(Gram):
 
     def __matmul__(self, V: Array) -> Array:
         """Return X (Xᵀ V)."""
-        return self.X @ (self.X.T @ V)
+        with np.errstate(invalid="ignore"):  # OpenBLAS raises the flag for lanes that it does not use
+            return self.X @ (self.X.T @ V)
 
     def rows(self, index: Array) -> Array:
         """Return X[index] Xᵀ."""
