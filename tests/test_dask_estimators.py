@@ -20,7 +20,7 @@ BOTH = [mp.MarginPathClassifier, mp.LinearMarginPathClassifier]
 def client():
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as made,
     ):

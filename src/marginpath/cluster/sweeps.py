@@ -13,7 +13,7 @@ from ..gram import LinearGram
 from ..problem import Problem
 from ..schedules import GeometricDecay, Schedule, box_size
 from ..solvers.base import State
-from ..solvers.coordinate_descent import _LARGEST
+from ..solvers.coordinate_descent import _LARGEST, check_sweeps
 from ..solvers.spaces import FeatureSpace, Sweeps, SweepState, at_bound, raise_bound
 from .grams import ClusterLinearGram
 from .rows import Rows, total
@@ -67,13 +67,7 @@ class ClusterSweeps:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 1 < self.ratio < np.inf:
-            raise ValueError(f"ratio must be a finite number over 1, got {self.ratio!r}.")
-        if not 0 <= self.tol < 1:
-            raise ValueError(f"tol must be at least 0 and under 1, got {self.tol!r}.")
-        for name in ("rounds", "refresh"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}.")
+        check_sweeps(self, "rounds", "refresh")
 
     def init(self, problem: Problem, start: Array | None = None) -> ClusterSweepsState:
         """Start at u = 0, where every sample is at the bound of the empty box."""

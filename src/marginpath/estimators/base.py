@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import partial
 from numbers import Integral, Real
@@ -47,7 +48,7 @@ def _tells_probabilities(self: BasePathClassifier) -> bool:
     return True
 
 
-class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """A classifier that is one step of a path; subclasses say where the Gram matrix comes from."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -221,21 +222,21 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator): 
     def _prepare(self, X: Any) -> None:
         """Resolve settings that depend on the samples."""
 
+    @abstractmethod
     def _diagonal(self, X: Any) -> np.ndarray:
         """Return k(x_i, x_i) of every row."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _search(self, X: Any, follower: Follower) -> Followed:
         """Build the Gram matrix and follow the path on it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _decide(self, X: Any) -> Array:
         """Return the decision values (n, columns) of the fitted classifier."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _decide_by(self, X: Any, coefficients: Array) -> Array:
         """Return the decision values of any coefficients of all the samples, without the intercept."""
-        raise NotImplementedError
 
     def _attributes_at(self, step: int) -> dict[str, Any]:
         """Return what the classifier is made of at a step."""

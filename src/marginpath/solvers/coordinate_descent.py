@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -81,15 +82,9 @@ class CoordinateDescent:
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        if not 1 < self.ratio < np.inf:
-            raise ValueError(f"ratio must be a finite number over 1, got {self.ratio!r}.")
-        if not 0 <= self.tol < 1:
-            raise ValueError(f"tol must be at least 0 and under 1, got {self.tol!r}.")
+        check_sweeps(self, "sweeps", "refresh")
         if self.intercept is not None and not 0 < self.intercept < np.inf:
             raise ValueError(f"intercept must be None or a positive number, got {self.intercept!r}.")
-        for name in ("sweeps", "refresh"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}.")
 
     def init(self, problem: Problem, start: Array | None = None) -> CoordinateDescentState:
         """Start at u = 0, where every sample is at the bound of the empty box."""
@@ -141,3 +136,14 @@ class CoordinateDescent:
 
     def _constant(self, problem: Problem) -> float:
         return 0.0 if self.intercept is None else self.intercept * float(np.mean(problem.gram.diagonal))
+
+
+def check_sweeps(solver: Any, *counts: str) -> None:
+    """Refuse settings of sweeps that make no sense: ratio, tol, and the named counts."""
+    if not 1 < solver.ratio < np.inf:
+        raise ValueError(f"ratio must be a finite number over 1, got {solver.ratio!r}.")
+    if not 0 <= solver.tol < 1:
+        raise ValueError(f"tol must be at least 0 and under 1, got {solver.tol!r}.")
+    for name in counts:
+        if getattr(solver, name) < 1:
+            raise ValueError(f"{name} must be at least 1, got {getattr(solver, name)!r}.")
