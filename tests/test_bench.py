@@ -18,7 +18,7 @@ from marginpath.bench import data as sets
 from marginpath.bench import memory, peers, scaling
 from marginpath.bench.machine import describe_machine, processor
 from marginpath.bench.measure import Benchmark, Contestant, Entry, Task, measure_task
-from marginpath.bench.ours import GaussianPath, LinearPath
+from marginpath.bench.ours import Classifier, GaussianPath, LinearPath
 from marginpath.bench.report import Report, remarks, table
 
 COLUMNS = {"runs", "seconds", "× ours", "wanted"}
@@ -172,7 +172,9 @@ def test_liquidsvm_has_the_kernel_that_was_asked_for(rng):
     assert grid.judge(model, data)["test error"] < 0.25
 
 
-@pytest.mark.parametrize("path", [GaussianPath(0.5), GaussianPath(0.5, 1), GaussianPath(0.5, 2)])
+@pytest.mark.parametrize(
+    "path", [Classifier(2.0), GaussianPath(0.5), GaussianPath(0.5, 1), GaussianPath(0.5, 2)]
+)
 def test_our_test_error_is_that_of_a_tuned_svc(path, monkeypatch):
     monkeypatch.setattr(peers, "cores", lambda: 1)
     data = mp.datasets.gaussian_mixture()
@@ -181,6 +183,14 @@ def test_our_test_error_is_that_of_a_tuned_svc(path, monkeypatch):
     facts = path.judge(path(data), data)
     assert abs(facts["test error"] - wanted["test error"]) < 0.02
     assert abs(facts["CV error"] - wanted["CV error"]) < 0.02
+
+
+def test_the_classifier_says_which_width_it_chose():
+    data = mp.datasets.gaussian_mixture()
+    ours = Classifier("tuned")
+    facts = ours.judge(ours(data), data)
+    assert np.isclose(facts["sigma"], mp.default_widths(data.X)).any()
+    assert facts["CV error"] < 0.25
 
 
 def test_linear_paths_tell_several_classes_apart(folder):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .arrays import Array, namespace
+from .arrays import Array
 from .losses import Hinge
 from .problem import Problem
 from .solvers.base import State
@@ -75,8 +75,7 @@ def _bounds(problem: Problem, u: Array, scores: Array, spread: Array) -> tuple[A
     """Bounds for scores that are off by at most √K_ii · spread."""
     xp = problem.xp
     Y = xp.astype(problem.Y, xp.float64)
-    root = _column(xp.sqrt(xp.astype(problem.gram.diagonal, xp.float64)), u)
-    v = -u
+    root, v = problem.roots, -u
     sums = 2 * v.shape[0] * float(xp.finfo(xp.float64).eps)  # relative error of the sums over samples below
     total = xp.sum(v, axis=0)
     smallest = problem.smallest(-Y * scores - root * spread)
@@ -97,8 +96,7 @@ def _bounds(problem: Problem, u: Array, scores: Array, spread: Array) -> tuple[A
 def _length(problem: Problem, u: Array) -> Array:
     """Return Σ_i √K_ii |u_i|, per column."""
     xp = problem.xp
-    root = _column(xp.sqrt(xp.astype(problem.gram.diagonal, xp.float64)), u)
-    return xp.sum(root * xp.abs(u), axis=0)
+    return xp.sum(problem.roots * xp.abs(u), axis=0)
 
 
 def _warn_where_limited(problem: Problem, width: Array, sharp: Array) -> None:
@@ -115,9 +113,8 @@ def _warn_where_limited(problem: Problem, width: Array, sharp: Array) -> None:
 def _trivial(problem: Problem) -> tuple[Array, Array]:
     """Return what holds without any v: 0 (take w = 0) and min_i √K_ii (one sample alone)."""
     xp = problem.xp
-    root = _column(xp.sqrt(xp.astype(problem.gram.diagonal, xp.float64)), problem.Y)
     rounding = 64 * float(xp.finfo(problem.gram.dtype).eps)  # of a diagonal computed from features
-    cap = problem.smallest(root) * (1 + rounding)
+    cap = problem.smallest_root * (1 + rounding)
     return xp.zeros_like(cap), cap
 
 
@@ -155,9 +152,3 @@ def _row_bytes(X: Any, i: int) -> bytes:
     index, values = X.indices[part], X.data[part]
     order = np.argsort(index)[values[np.argsort(index)] != 0]
     return bytes(index[order].astype(np.int64).tobytes() + values[order].tobytes())
-
-
-def _column(values: Array, like: Array) -> Array:
-    """Spread a vector over the columns of ``like``."""
-    xp = namespace(values)
-    return values if like.ndim == 1 else xp.broadcast_to(values[:, None], like.shape)

@@ -34,7 +34,7 @@ def fill_symmetric(kernel: Kernel, X: Array, dtype: Any = None) -> Array:
     K = _square(X, X.dtype if dtype is None else dtype)
     height, room = (_GPU_ROWS, _GPU_TILE_BYTES) if on_gpu(X) else (_ROWS, _TILE_BYTES)
     columns = room // (height * int(xp.finfo(X.dtype).bits) // 8)
-    write = _tile_writer(kernel, X)
+    write = _tile_writer(kernel, _without_zeros(X))
 
     def fill_rows(rows: tuple[int, int]) -> None:
         a, b = rows
@@ -142,7 +142,7 @@ def available_memory() -> int:
 
 def _tile_writer(kernel: Kernel, X: Array) -> Callable[[Array, int, int, int, int], None]:
     if isinstance(kernel, ProductKernel):
-        left, right = _without_zeros(*kernel.factors(X, X))
+        left, right = kernel.factors(X, X)
 
         def write(out: Array, a: int, b: int, c: int, e: int) -> None:
             kernel.block(left[a:b, :], right[c:e, :], out=out)
@@ -154,12 +154,11 @@ def _tile_writer(kernel: Kernel, X: Array) -> Callable[[Array, int, int, int, in
     return write
 
 
-def _without_zeros(left: Array, right: Array) -> tuple[Array, Array]:
-    """Drop the columns that add nothing to left rightᵀ, such as pixels that are the same in all images."""
-    if not is_numpy(left):
-        return left, right
-    used = left.any(axis=0) & right.any(axis=0)
-    return (left, right) if used.all() else (left[:, used], right[:, used])
+def _without_zeros(X: Array) -> Array:
+    """Drop the features that are 0 in every sample, such as pixels at the edge: no kernel here sees them."""
+    if not isinstance(X, np.ndarray) or (used := X.any(axis=0)).all() or not used.any():
+        return X
+    return np.compress(used, X, axis=1)
 
 
 def for_each(task: Callable[[Any], None], items: Iterable[Any], *, parallel: bool) -> None:

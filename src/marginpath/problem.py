@@ -126,6 +126,18 @@ class Problem:
         return self.box_scale * (size if size < self._largest_size else math.inf)
 
     @cached_property
+    def roots(self) -> Array:
+        """√K_ii = ‖x_i‖ in float64, spread over the columns."""
+        xp = self.xp
+        roots = xp.sqrt(xp.astype(self.gram.diagonal, xp.float64))
+        return roots if self.Y.ndim == 1 else xp.broadcast_to(roots[:, None], self.Y.shape)
+
+    @cached_property
+    def smallest_root(self) -> Array:
+        """The smallest √K_ii of the samples that count, per column."""
+        return self.smallest(self.roots)
+
+    @cached_property
     def _largest_size(self) -> float:
         """The largest b_t that the dtype can hold in every column; asked once, as it waits for a GPU."""
         return float(self.xp.finfo(self.gram.dtype).max) / float(self.xp.max(self.box_scale))

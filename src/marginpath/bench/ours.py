@@ -45,6 +45,30 @@ class Tuned:
 
 
 @dataclass(frozen=True)
+class Classifier:
+    """Fit the classifier as it comes; ``gamma`` is its kernel's, or "tuned" for ten widths."""
+
+    gamma: float | str
+
+    def __call__(self, data: Dataset) -> mp.MarginPathClassifier:
+        """Return the fitted classifier."""
+        model = mp.MarginPathClassifier(gamma=self.gamma, random_state=0)
+        model.fit(data.X, data.y)
+        return model
+
+    def judge(self, model: mp.MarginPathClassifier, data: Dataset) -> Facts:
+        """Return the test error and what was chosen."""
+        assert model.gamma_ is not None
+        return {
+            "test error": float(np.mean(model.predict(data.X_test) != data.y_test)),
+            "CV error": 1 - float(np.max(model.cv_results_["mean_test_score"])),
+            "C": float(model.C_),
+            "steps": int(model.n_iter_),
+            "sigma": (2 * model.gamma_) ** -0.5,
+        }
+
+
+@dataclass(frozen=True)
 class GaussianPath:
     """Build the kernel matrix and choose the step by 5-fold cross-validation: ours.
 
@@ -105,20 +129,3 @@ class LinearPath:
         """Return the test error and the chosen step."""
         assert data.y_test is not None
         return model.facts(model.error(data.X_test, data.y_test, data.y))
-
-
-@dataclass(frozen=True)
-class WidthPaths:
-    """Choose the width of the kernel too, from one matrix of distances."""
-
-    sigmas: tuple[float, ...]
-
-    def __call__(self, data: Dataset) -> mp.WidthSearch:
-        """Return the paths of all widths."""
-        return mp.cross_validate_widths(None, data.X, data.y, self.sigmas)
-
-    def judge(self, model: mp.WidthSearch, data: Dataset) -> Facts:
-        """Return the test error of the best width."""
-        assert data.y_test is not None
-        tuned = Tuned(mp.TiledGram(data.X, model.kernel), model.best)
-        return {**tuned.facts(tuned.error(data.X_test, data.y_test, data.y)), "sigma": model.kernel.sigma}

@@ -1,7 +1,7 @@
 """`tuned`: choose the amount of regularization by 5-fold cross-validation and refit.
 
-Ours: the kernel matrix and cross-validation along the path. Theirs: GridSearchCV over 13 values of C, and
-liquidSVM's own search over 10 values of λ, all with the same kernel.
+Ours: the classifier with its default settings. Theirs: GridSearchCV over 13 values of C, and liquidSVM's own
+search over 10 values of λ, all with the same kernel.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..datasets import Dataset
 from . import data as sets
 from . import peers
 from .measure import Benchmark, Contestant, Task
-from .ours import GaussianPath
+from .ours import Classifier, GaussianPath
 
 
 def tasks(quick: bool) -> Iterator[Task]:
@@ -43,17 +43,18 @@ def _task(
     def rival(name: str, run: Any, needs: Any, limits: tuple[float | None, int | None]) -> Contestant:
         return Contestant(name, run, run.judge, needs=needs, target=limits[0], repeats=limits[1])
 
-    def ours(name: str, algorithm: int | None = None) -> Contestant:
+    def paper(algorithm: int) -> Contestant:
         run = GaussianPath(sigma, algorithm)
-        return Contestant(name, run, run.judge, repeats=1 if algorithm else None)
+        return Contestant(f"marginpath, Algorithm {algorithm}", run, run.judge, repeats=1)
 
+    ours = Classifier(peers.gamma(sigma))
     contestants = [
-        ours("marginpath"),
+        Contestant("marginpath", ours, ours.judge),
         rival("SVC, 13 C", peers.Grid(peers.scikit_svc, grid, settings), peers.scikit_svc, svc),
         rival("intelex SVC, 13 C", peers.Grid(peers.intelex_svc, grid, settings), peers.intelex_svc, intelex),
         rival("liquidSVM, 10 λ", peers.LiquidGrid((sigma,)), peers.liquid_svm, liquid),
-        ours("marginpath, Algorithm 2", 2),
-        ours("marginpath, Algorithm 1", 1),
+        paper(2),
+        paper(1),
     ]
     return Task(
         sets.title(data, f", σ = {sigma}"), data, sets.part(whole, sets.SMALL), contestants, slack=0.001

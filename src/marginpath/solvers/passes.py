@@ -51,11 +51,24 @@ def add_triangle(triangle: Any, V: Any, out: Any, first: int, last: int) -> None
     """Add to out (k, m) the product of V (k, m) with the rows first … last − 1 and their mirror images."""
     for i in range(first, last):
         start = i * (i + 1) // 2
-        row, corner = triangle[start : start + i], triangle[start + i]
-        for j in range(V.shape[0]):
-            v, s, v_i = V[j, :i], out[j, :i], V[j, i]
-            total = corner * v_i
-            for c in range(i):
-                total += row[c] * v[c]
-                s[c] += row[c] * v_i
-            out[j, i] += total
+        _add_row(triangle[start : start + i + 1], V, out)
+
+
+@_jit  # type: ignore[untyped-decorator]
+def add_half(K: Any, V: Any, out: Any, first: int, last: int) -> None:
+    """Do the same with the lower half of a whole matrix."""
+    for i in range(first, last):
+        _add_row(K[i, : i + 1], V, out)
+
+
+@_jit  # type: ignore[untyped-decorator]
+def _add_row(row: Any, V: Any, out: Any) -> None:
+    """Add a row of a symmetric matrix, up to its diagonal, and its mirror image."""
+    i = row.size - 1
+    for j in range(V.shape[0]):
+        v, s, v_i = V[j, :i], out[j, :i], V[j, i]
+        total = row[i] * v_i
+        for c in range(i):
+            total += row[c] * v[c]
+            s[c] += row[c] * v_i
+        out[j, i] += total

@@ -23,7 +23,7 @@ from .base import State
 ZERO, BOUND, FREE = range(3)
 
 _PACK = 6.0  # the cost of packing an entry of K, against that of using it once
-_PARTS, _PART = 4, 2**22  # most parts of a product, whatever the cores, and the entries that are worth one
+_PARTS, _PART = 4, 2**20  # most parts of a product, whatever the cores, and the entries that are worth one
 
 
 def stored_matrix(gram: Gram) -> np.ndarray:
@@ -38,10 +38,12 @@ def stored_matrix(gram: Gram) -> np.ndarray:
 
 
 def support_product(K: np.ndarray, V: np.ndarray) -> np.ndarray:
-    """Return K V, from the rows of K that meet a nonzero of V."""
-    from .passes import add_rows
+    """Return K V, from the rows of K that meet a nonzero of V, or from half of K where that is less."""
+    from .passes import add_half, add_rows
 
     support = np.flatnonzero(V if V.ndim == 1 else V.any(axis=1))
+    if 2 * support.size > len(V):
+        return _half_product(lambda *given: add_half(K, *given), V)
     Vt = np.ascontiguousarray(np.atleast_2d(V[support].T))
     product = np.zeros((len(Vt), len(V)), dtype=V.dtype)
     parts = max(1, min(_PARTS, support.size * len(V) // _PART))
@@ -75,13 +77,18 @@ class Block(NamedTuple):
         """Return K_FF v_F on the free rows, and 0 elsewhere."""
         from .passes import add_triangle
 
-        Vt = np.ascontiguousarray(np.atleast_2d(v[self.free].T))
-        ends = _ends(self.free.size)
-        sums = np.zeros((len(ends) - 1, *Vt.shape), dtype=v.dtype)
-        _share(lambda p: add_triangle(self.triangle, Vt, sums[p], ends[p], ends[p + 1]), len(sums))
         product = np.zeros_like(v)
-        product[self.free] = sums.sum(axis=0).T.reshape(-1, *v.shape[1:])
+        product[self.free] = _half_product(lambda *given: add_triangle(self.triangle, *given), v[self.free])
         return product
+
+
+def _half_product(add: Callable[..., None], V: np.ndarray) -> np.ndarray:
+    """Return the product of a symmetric matrix with V, parts of whose lower half ``add`` adds to sums."""
+    Vt = np.ascontiguousarray(np.atleast_2d(V.T))
+    ends = _ends(len(V))
+    sums = np.zeros((len(ends) - 1, *Vt.shape), dtype=V.dtype)
+    _share(lambda p: add(Vt, sums[p], ends[p], ends[p + 1]), len(sums))
+    return np.ascontiguousarray(sums.sum(axis=0).T).reshape(V.shape)
 
 
 def _free(role: np.ndarray) -> np.ndarray:
