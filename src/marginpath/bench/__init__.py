@@ -30,6 +30,7 @@ NAMES = (
     "linear",
     "scaling",
     "screening",
+    "parts",
     "gpu",
     "dask",
     "accuracy",
