@@ -340,8 +340,11 @@ def invoke(monkeypatch):
     return invoke
 
 
+SLOW = ("dask", "tuned", "widths")
+
+
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.heavy) if n == "dask" else n for n in bench.NAMES]
+    "name", [pytest.param(n, marks=pytest.mark.heavy) if n in SLOW else n for n in bench.NAMES]
 )
 def test_every_benchmark_runs_quickly(name, invoke, folder, tmp_path, monkeypatch):
     monkeypatch.delitem(scaling.SETS, "MNIST odd vs even")  # every size of it is another process to start
