@@ -195,7 +195,7 @@ def test_the_classifier_says_which_width_it_chose():
 
 def test_linear_paths_tell_several_classes_apart(folder):
     data = sets.newsgroups()
-    path = LinearPath(sweeps=2)
+    path = LinearPath()
     model = path(data)
     assert path.judge(model, data)["test error"] < 0.3
     assert model.offset.shape == (len(np.unique(data.y)),)

@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 from naive import hard_margin, random_problem, separable
 
 import marginpath as mp
+from marginpath.solvers.spaces import PERIOD
 
 
-def naive_sweeps(K, y, weights, schedule, steps, seed=0):
+def naive_sweeps(K, y, weights, schedule, steps, seed=0, sweeps=1, period=1, tol=0.0):
     """The diagonal process by coordinates, from its description, for one column."""
     n = len(y)
     u, b = np.zeros(n), 0.0
@@ -16,10 +17,15 @@ def naive_sweeps(K, y, weights, schedule, steps, seed=0):
         at_bound = u == -b * weights
         b = 1 / schedule(t)
         u[at_bound] = -b * weights[at_bound]
-        for i in np.random.default_rng([seed, t, 0]).permutation(n):
-            if weights[i] > 0:
+        moved = np.zeros(n, dtype=bool)
+        for sweep in range(sweeps):
+            visited = weights > 0 if sweep % period == 0 else moved
+            moved = np.zeros(n, dtype=bool)
+            for i in np.random.default_rng([seed, t, sweep]).permutation(n):
                 gradient = y[i] * (K[i] @ (y * u)) + 1
-                u[i] = min(max(u[i] - gradient / K[i, i], -b * weights[i]), 0)
+                if visited[i] and abs(gradient) > tol:
+                    old, u[i] = u[i], min(max(u[i] - gradient / K[i, i], -b * weights[i]), 0)
+                    moved[i] = u[i] != old
     return u
 
 
@@ -58,6 +64,19 @@ def test_linear_grams_take_the_same_steps():
         np.testing.assert_allclose(path.last.u, paths[0].last.u, rtol=1e-8, atol=1e-10)
         np.testing.assert_allclose(path.last.scores, paths[0].last.scores, rtol=1e-8, atol=1e-10)
         np.testing.assert_allclose(path["margin"], paths[0]["margin"], atol=1e-9)
+
+
+@pytest.mark.parametrize("sweeps", [2, PERIOD, PERIOD + 3])
+def test_most_sweeps_over_features_visit_only_what_moved(sweeps):
+    X, K, y = random_problem(5, 60, "linear")
+    folds = np.stack([np.where(np.arange(60) % 5 == j, 0, y) for j in range(10)], axis=1)  # two cache lines
+    schedule = mp.GeometricDecay(20.0, 2.0)
+    solver = mp.CoordinateDescent(schedule, sweeps=sweeps, tol=0.01)
+    u = mp.run(solver, mp.Problem(mp.Gram.linear(X), folds), 6).last.u
+    settings = {"sweeps": sweeps, "period": PERIOD, "tol": 0.01}
+    for j in range(10):
+        wanted = naive_sweeps(K, folds[:, j], np.abs(folds[:, j]), schedule, 6, **settings)
+        np.testing.assert_allclose(u[:, j], wanted, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize("kind", ["linear", "kernel"])

@@ -34,7 +34,7 @@ def fill_symmetric(kernel: Kernel, X: Array, dtype: Any = None) -> Array:
     K = _square(X, X.dtype if dtype is None else dtype)
     height, room = (_GPU_ROWS, _GPU_TILE_BYTES) if on_gpu(X) else (_ROWS, _TILE_BYTES)
     columns = room // (height * int(xp.finfo(X.dtype).bits) // 8)
-    write = _tile_writer(kernel, _without_zeros(X))
+    write = _tile_writer(kernel, without_zeros(X))
 
     def fill_rows(rows: tuple[int, int]) -> None:
         a, b = rows
@@ -154,7 +154,7 @@ def _tile_writer(kernel: Kernel, X: Array) -> Callable[[Array, int, int, int, in
     return write
 
 
-def _without_zeros(X: Array) -> Array:
+def without_zeros(X: Array) -> Array:
     """Drop the features that are 0 in every sample, such as pixels at the edge: no kernel here sees them."""
     if not isinstance(X, np.ndarray) or (used := X.any(axis=0)).all() or not used.any():
         return X

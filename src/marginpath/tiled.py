@@ -15,7 +15,7 @@ from . import threads
 from .arrays import Array, as_floating, blocks, device, is_numpy, namespace, take_rows
 from .gram import Gram
 from .kernels import Kernel, ProductKernel, as_kernel
-from .matrices import for_each
+from .matrices import for_each, without_zeros
 
 _TILE = 1024
 _BLOCK_BYTES = 2**26  # rows that are computed at a time
@@ -59,7 +59,8 @@ class TiledGram(Gram):
         self._left = self._right = self.X
         self._block: Callable[[Array, Array], Array] = self.kernel
         if isinstance(self.kernel, ProductKernel):
-            self._left, self._right = self.kernel.factors(self.X, self.X)
+            samples = without_zeros(self.X)
+            self._left, self._right = self.kernel.factors(samples, samples)
             self._block = self.kernel.block
         self._lock = threading.Lock()
         self._compiled = sp.issparse(self.X) or is_numpy(self.X)

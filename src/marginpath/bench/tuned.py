@@ -23,7 +23,12 @@ def tasks(quick: bool) -> Iterator[Task]:
     """Yield MNIST 3 vs 5 and HTRU2."""
     yield _task(sets.mnist(3, 5), 3.4, quick, svc=(100, 1), intelex=(30, None), liquid=(20, None))
     yield _task(
-        datasets.load_htru2(dtype=np.float32), 4.0, quick, svc=(20, None), intelex=(20, None), liquid=(None, 1)
+        datasets.load_htru2(dtype=np.float32),
+        4.0,
+        quick,
+        svc=(20, None),
+        intelex=(20, None),
+        liquid=(None, 1),
     )
 
 

@@ -45,7 +45,8 @@ class CoordinateDescent:
     ratio : float
         Factor between two steps of the default schedule.
     sweeps : int
-        Sweeps at each λ_t.
+        Sweeps at each λ_t. Over features, every eighth visits all samples, beginning with the first, and the
+        others only the coordinates that moved in the one before; over kernels, a visit costs nothing.
     tol : float
         A coordinate whose gradient y_i S_i + 1 is within this of 0 is left alone. 0 moves every coordinate;
         LIBSVM stops at 1e-3.

@@ -22,6 +22,9 @@ from .base import State
 
 _CHUNK = 1024  # coordinates between two looks at the keyboard
 
+#: Of so many sweeps over features, the first visits all samples, the others only what is still moving.
+PERIOD = 8
+
 
 @dataclass(frozen=True, kw_only=True)
 class SweepState(State):
@@ -99,7 +102,8 @@ class KernelSpace:
                     return
                 visit = order[a:e]
                 if not stored:
-                    visit = visit[_can_move(visit, diagonal + sweeps.constant, Y, mass, b, u, f, offset)]
+                    diagonals = diagonal + sweeps.constant
+                    visit = visit[_can_move(visit, diagonals, Y, mass, b, sweeps.tol, u, f, offset)]
                 with _lent(gram, visit) as (rows, where):
                     given = visit, where, rows, diagonal, Y[own], mass[own], b[own]
                     kernel_sweep(*given, *settings, *columns)
@@ -111,14 +115,18 @@ class KernelSpace:
 
 
 class FeatureSpace:
-    """Fields in feature space: f = Xᵀ(Y∘u), and the scores are X f."""
+    """Fields in feature space: f = Xᵀ(Y∘u), and the scores are X f.
+
+    There may be many features, so that fields are kept column by column: cutting them into cache lines is a
+    large part of a step otherwise.
+    """
 
     def __init__(self, gram: LinearGram) -> None:
         self.gram = gram
 
     def field(self, V: Array) -> Array:
         """Return Xᵀ V."""
-        return np.asarray(self.gram.X.T @ V.astype(np.float64), order="C")
+        return np.asarray(self.gram.X.T @ V.astype(np.float64), order="F")
 
     def scores(self, f: Array) -> Array:
         """Return X f."""
@@ -148,15 +156,20 @@ class FeatureSpace:
         sweeps: Sweeps,
         workers: int,
     ) -> tuple[Array, Array, Array, Array]:
-        """Raise the bound and sweep; the columns go by cache lines, which the threads share out."""
+        """Raise the bound and sweep; the columns go by cache lines, which the threads share out.
+
+        A visit costs as much as a row of X is long, whether the coordinate moves or not. So a coordinate that
+        did not move in one sweep is left out of the next ones, until a sweep visits all again; where that
+        moves nothing, the sweeps end.
+        """
         from .sweeps import WIDTH, feature_sweep
 
         csr, given = self._csr(), (problem.Y, problem.mass, state.u, state.field, state.aggregate)
         sources = [x.reshape(x.shape[0], -1) for x in given]
-        results = [np.empty_like(x) for x in sources[2:]]
+        results = [np.empty_like(sources[2]), *(np.empty_like(x, order="F") for x in sources[3:])]
         b, before = np.atleast_1d(bound), np.atleast_1d(state.bound)
         offset, settings = np.array(state.offset, ndmin=1), sweeps[1:]
-        lines, chunks = list(blocks(len(b), WIDTH)), list(blocks(problem.shape[0], _CHUNK))
+        lines = list(blocks(len(b), WIDTH))
 
         def part(first: int, last: int, stopped: Callable[[], bool]) -> None:
             for a, e in lines[first:last]:
@@ -164,11 +177,17 @@ class FeatureSpace:
                 low, high, shift = (_padded(x[None, a:e], WIDTH) for x in (before, b, offset))
                 raise_bound(u, f, g, mass, low, high)
                 shift += sweeps.constant * np.sum(Y * u, axis=0, dtype=np.float64)
-                arrays = Y, mass, u, f, g, shift[0]
-                for order, (c, d) in product(sweeps.orders, chunks):
-                    if stopped():
-                        return
-                    feature_sweep(order[c:d], *csr, self.gram.diagonal, high[0], *settings, *arrays)
+                for number, order in enumerate(sweeps.orders):
+                    if number % PERIOD == 0:
+                        moving = mass > 0
+                    visit = order[moving[order].any(axis=1)]
+                    arrays = moving, Y, mass, u, f, g, shift[0]
+                    for c, d in blocks(visit.size, _CHUNK):
+                        if stopped():
+                            return
+                        feature_sweep(visit[c:d], *csr, self.gram.diagonal, high[0], *settings, *arrays)
+                    if number % PERIOD == 0 and not moving.any():
+                        break
                 offset[a:e] = shift[0, : e - a]
                 for result, x in zip(results, (u, f, g), strict=True):
                     result[:, a:e] = x[:, : e - a]
@@ -221,13 +240,23 @@ def space_of(gram: Gram) -> KernelSpace | FeatureSpace:
 
 
 def _can_move(
-    visit: Array, diagonal: Array, Y: Array, mass: Array, b: Array, u: Array, f: Array, offset: Array
+    visit: Array,
+    diagonal: Array,
+    Y: Array,
+    mass: Array,
+    b: Array,
+    tol: float,
+    u: Array,
+    f: Array,
+    offset: Array,
 ) -> np.ndarray:
-    """Return which samples have, in any column, a coordinate whose exact step is not zero."""
+    """Return which samples have, in any column, a coordinate that a step would move."""
     y, old, low = Y[:, visit], u[:, visit], -b[:, None] * mass[:, visit]
-    safe = np.where(diagonal[visit] > 0, diagonal[visit], 1)
-    new = np.clip(old - (y * (f[:, visit] + offset[:, None]) + 1) / safe, low, 0)
-    return np.asarray(np.any((new != old) & (mass[:, visit] > 0), axis=0))
+    gradient = y * (f[:, visit] + offset[:, None]) + 1
+    zero = diagonal[visit] <= 0
+    new = np.clip(old - gradient / np.where(zero, 1, diagonal[visit]), low, 0)
+    moves = (new != old) & (mass[:, visit] > 0) & (zero | (np.abs(gradient) > tol))
+    return np.asarray(np.any(moves, axis=0))
 
 
 def _in_parts(part: Callable[[int, int, Callable[[], bool]], None], k: int, workers: int) -> None:

@@ -143,6 +143,7 @@ def feature_sweep(
     b: Any,
     tol: float,
     constant: float,
+    moving: Any,
     Y: Any,
     mass: Any,
     u: Any,
@@ -150,10 +151,11 @@ def feature_sweep(
     g: Any,
     offset: Any,
 ) -> None:
-    """Sweep WIDTH columns with CSR features: Y, mass and u are (n, WIDTH), f and g are (d, WIDTH).
+    """Sweep WIDTH columns with CSR features: moving, Y, mass and u are (n, WIDTH), f and g are (d, WIDTH).
 
     f = Xᵀ(Y∘u) and S_i = ⟨x_i, f⟩: an update costs the non-zeros of x_i, and the columns of a feature
-    are one cache line, worked on side by side.
+    are one cache line, worked on side by side. ``moving`` says which coordinates to visit, of samples with a
+    weight; those that do not move are struck off.
     """
     score, step, change = np.empty(WIDTH), np.empty(WIDTH), np.empty(WIDTH)
     for i in order:
@@ -168,10 +170,11 @@ def feature_sweep(
         for j in range(WIDTH):
             y, old, weight = Y[i, j], u[i, j], mass[i, j]
             step[j], change[j] = 0, 0
-            if weight > 0:
+            if moving[i, j]:
                 low = -b[j] * weight
                 u[i, j] = _exact(old, score[j] + offset[j], y, diagonal[i] + constant, low, tol)
                 new = u[i, j]
+                moving[i, j] = new != old
                 if new != old:
                     step[j] = y * (np.float64(new) - np.float64(old))
                     offset[j] += constant * step[j]
