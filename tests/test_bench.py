@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import struct
 import sys
 import sysconfig

@@ -140,13 +140,28 @@ class LiquidGrid:
     def __call__(self, data: Dataset) -> Any:
         """Return the model, trained and selected."""
         widths = [float(2**0.5 * sigma) for sigma in self.sigmas]
-        return liquid_svm().mcSVM(data.X, data.y, gammas=widths, folds=5, threads=cores(), display=0)
+        with _same_cores():
+            return liquid_svm().mcSVM(data.X, data.y, gammas=widths, folds=5, threads=cores(), display=0)
 
     def judge(self, model: Any, data: Dataset) -> Facts:
         """Return the test error; its predict() does not work for the labels ±1, test() does."""
-        decided = model.test(data.X_test, data.y_test)[0][:, 0]
+        with _same_cores():
+            decided = model.test(data.X_test, data.y_test)[0][:, 0]
         chosen = float(np.median(model.errSelect[:, 3])) / 2**0.5
         return {"test error": float(np.mean(decided != data.y_test)), "sigma": chosen}
+
+
+@contextmanager
+def _same_cores() -> Iterator[None]:
+    """Give the thread its cores back: liquidSVM leaves it bound to one, and all that follows with it."""
+    if not hasattr(os, "sched_getaffinity"):
+        yield
+        return
+    own = os.sched_getaffinity(0)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, own)
 
 
 def _named(settings: Mapping[str, float]) -> dict[str, float]:
