@@ -173,6 +173,15 @@ def test_liquidsvm_has_the_kernel_that_was_asked_for(rng):
     assert grid.judge(model, data)["test error"] < 0.25
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system binds no threads")
+def test_what_a_rival_does_to_the_cores_is_undone():
+    before = os.sched_getaffinity(0)
+    with pytest.raises(ZeroDivisionError), peers._same_cores():
+        os.sched_setaffinity(0, {min(before)})
+        raise ZeroDivisionError
+    assert os.sched_getaffinity(0) == before
+
+
 @pytest.mark.parametrize(
     "path", [Classifier(2.0), GaussianPath(0.5), GaussianPath(0.5, 1), GaussianPath(0.5, 2)]
 )
