@@ -41,7 +41,7 @@ class Family:
         self.problems = problems
         values, vectors = np.linalg.eigh(self.K)
         roots = vectors * np.sqrt(np.maximum(values, 0))[:, None]
-        whole = sp.csr_array(sp.block_diag(list(roots)))
+        whole = sp.csr_array(sp.block_diag([sp.coo_array(root) for root in roots]))
         self.problem = mp.Problem(mp.Gram.linear(whole), self.y.ravel())
         self.start = -np.random.default_rng(0).exponential(size=self.u.shape)
 

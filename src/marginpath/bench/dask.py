@@ -29,14 +29,22 @@ from .measure import Benchmark, Contestant, Facts, Task
 
 INERTIAL = mp.DualDescent(mp.PowerDecay(1.0), mp.Inertia(3))
 CHUNKS, SIGMA, MEMORY, COPIES = 16, 3.4, 10**9, 16
+EARLY = {"target": 0.4, "spill": 0.5}  # shares of a small worker's memory from which on data go to disk
 SMALL, MOVING, PASSES = (1600, 20), (1_000_000, 1), (200_000, 400)  # n and d of the small runs
 
 
 @contextmanager
 def workers(number: int, quick: bool, memory: Any = "auto") -> Iterator[Any]:
-    """Start a cluster of so many processes (threads where quick) and yield its client."""
+    """Start a cluster of so many processes (threads where quick) and yield its client.
+
+    Dask puts data on disk from 60 % of a worker's memory on and pauses it at 80 %, whatever the size. In a
+    worker of 1 GB, Python and its packages take a quarter by themselves, so that it has to begin earlier.
+    """
     dask, distributed = dask_module("dask"), dask_module("distributed")
-    settings = {"distributed.deploy.lost-worker-timeout": "300s"}
+    settings = {
+        "distributed.deploy.lost-worker-timeout": "300s",
+        **({} if memory == "auto" else {f"distributed.worker.memory.{k}": v for k, v in EARLY.items()}),
+    }
     with (
         dask.config.set(settings),
         distributed.LocalCluster(
