@@ -258,6 +258,18 @@ def test_working_set_grows_to_what_is_needed(monkeypatch):
     np.testing.assert_allclose(found.u, wanted.u, atol=1e-8 * np.abs(wanted.u).max())
 
 
+def test_near_supports_share_a_factor(monkeypatch):
+    rng = np.random.default_rng(19)
+    X = rng.standard_normal((500, 8))
+    problem = mp.Problem(mp.Gram.from_kernel(X, mp.Gaussian(sigma=1.5)), rng.choice([-1, 1], 500))
+    found = maximum_margin(problem)
+    monkeypatch.setattr("marginpath.hard_margin.PrincipalSystems.update", lambda self, S: None)
+    wanted = maximum_margin(problem)
+    assert found.status is wanted.status is MarginStatus.EXACT
+    assert found.factorizations < wanted.factorizations
+    np.testing.assert_allclose(found.u, wanted.u, atol=1e-9 * np.abs(wanted.u).max())
+
+
 @given(seed=seeds, tol=st.sampled_from([1e-2, 1e-4, 1e-8]))
 @settings(max_examples=10)
 def test_tolerance_is_kept(seed, tol):

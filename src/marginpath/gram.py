@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .arrays import Array, as_floating, blocks, device, namespace, take_rows, to_numpy
+from .arrays import Array, as_floating, blocks, device, is_numpy, namespace, take_rows, to_numpy
 from .kernels import Laplacian, Linear, ProductKernel, as_kernel, squared_norms
 from .matrices import (
     check_positive_semidefinite,
@@ -24,6 +24,7 @@ from .matrices import (
     require_memory,
 )
 from .precision import PRECISIONS, Precision, as_precision
+from .principal import principal
 from .spectrum import Spectrum, lanczos
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -247,6 +248,10 @@ class DenseGram(Gram):
     def rows(self, index: Array) -> Array:
         """Return the rows K[index, :]."""
         return self.precision.widen(take_rows(self.K, index))
+
+    def block(self, index: Array) -> Array:
+        """Return the block K[index, index]."""
+        return principal(self.K, np.asarray(index)) if is_numpy(self.K) else super().block(index)
 
     def accurate_product(self, V: Array) -> Array:
         """Return K V, by the rows of K where V is not zero."""

@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import cho_solve, lapack
 
-from .arrays import Array, is_numpy, to_numpy
+from .arrays import Array, blocks, is_numpy, to_numpy
 from .certificates import margin_bounds
 from .gram import Gram, LinearGram
-from .matrices import one_blas_thread
+from .matrices import for_each, one_blas_thread
 from .momentum import Inertia
 from .path import Path
+from .principal import PrincipalSystems
 from .problem import Problem
 from .running import run
 from .schedules import GeometricDecay
@@ -35,6 +35,7 @@ from .solvers.base import State
 _EPS = float(np.finfo(np.float64).eps)
 _FACTORIZATIONS, _ROUNDS = 500, 100  # at most so many, for a column and for a loop
 _FIRST_SUPPORT = 4096  # of a rough solution with more, only the largest coefficients are taken up
+_ROWS = 64  # of a block that a core works on at a time
 _PATIENCE = 1  # pivots in a row that may fail to lower the number of infeasibilities
 _ROUGH = 0.01  # where all margins are this near to 1, the rough path has told its support
 
@@ -221,9 +222,15 @@ class _Column:
         return np.sort(order[: min(size, n)])
 
     def block(self, W: np.ndarray) -> np.ndarray:
-        A = to_numpy(self.gram.block(W)).astype(np.float64)
-        A *= self.y[W, None]
-        A *= self.y[W]
+        """Return the block of A in float64; the cores share its rows."""
+        y, K = self.y[W], to_numpy(self.gram.block(W))
+        A = np.empty(K.shape)
+
+        def sign(rows: tuple[int, int]) -> None:
+            a, b = rows
+            np.multiply(K[a:b], y[a:b, None] * y, out=A[a:b])
+
+        for_each(sign, blocks(len(W), _ROWS), parallel=True)
         return A
 
     def solve(self, A: np.ndarray, b: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -242,17 +249,16 @@ class _Column:
 
     def pivot(self, A: np.ndarray, E: np.ndarray, h: np.ndarray, S: np.ndarray) -> np.ndarray | None:
         """Find z ≥ 0 with (A + diag E) z ≥ h, equal where z > 0; None where pivoting does not settle."""
-        root, fewest, patience = np.sqrt(np.diag(A)), len(h) + 1, _PATIENCE
+        systems, fewest, patience = PrincipalSystems(A, E, h), len(h) + 1, _PATIENCE
         while patience >= 0 and self.left:
-            z, index = np.zeros_like(h), np.flatnonzero(S)
-            B = A[np.ix_(index, index)]
-            B.flat[:: len(index) + 1] += E[index]
-            self.left -= 1
-            factor, failed = lapack.dpotrf(B.T, clean=False, overwrite_a=True)
-            if failed:
+            found = systems.update(S)
+            if found is None:
+                self.left -= 1
+                found = systems.solve(S)
+            if found is None:
                 return None
-            z[index] = cho_solve((factor, False), h[index], check_finite=False)
-            wrong = np.where(S, z < 0, A @ z < h - 4 * _EPS * root * (root @ np.abs(z)))
+            z, residual = found
+            wrong = np.where(S, z < 0, residual > systems.noise(z))
             if not (count := int(wrong.sum())):
                 return z
             patience = _PATIENCE if count < fewest else patience - 1
