@@ -21,7 +21,7 @@ from .ours import Classifier, GaussianPath
 
 def tasks(quick: bool) -> Iterator[Task]:
     """Yield MNIST 3 vs 5 and HTRU2."""
-    yield _task(sets.mnist(3, 5), 3.4, quick, svc=(100, 1), intelex=(30, 1), liquid=(20, None))
+    yield _task(sets.mnist(3, 5), 3.4, quick, svc=(100, 1), intelex=(30, None), liquid=(20, None))
     yield _task(
         datasets.load_htru2(dtype=np.float32),
         4.0,
