@@ -60,3 +60,14 @@ def test_a_dataframe_keeps_its_names(client):
     np.testing.assert_allclose(
         fitted.decision_function(frame).compute(), fitted.decision_function(frame.compute())
     )
+
+
+@pytest.mark.heavy
+def test_the_width_is_tuned_there_too(client):
+    X, y = make_moons(60, noise=0.3, random_state=0)
+    settings = {"gamma": "tuned", "method": "inertial", "random_state": 0}
+    here = mp.MarginPathClassifier(**settings).fit(X, y)
+    there = mp.MarginPathClassifier(**settings).fit(da.from_array(X, chunks=(20, 2)), y)
+    assert there.gamma_ == pytest.approx(here.gamma_, rel=1e-12)
+    assert there.step_ == here.step_
+    np.testing.assert_allclose(there.decision_function(X), here.decision_function(X), atol=1e-10)
