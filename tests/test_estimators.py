@@ -300,7 +300,8 @@ def test_not_stored_is_stored(moons):
     for method in ("coordinate", "inertial"):
         stored = mp.MarginPathClassifier(method=method, random_state=0).fit(X, y)
         tiled = mp.MarginPathClassifier(method=method, random_state=0, cache_size=0.01).fit(X, y)
-        assert np.mean(tiled.predict(X) == stored.predict(X)) > 0.97
+        for step in (5, 10, 15):  # the choice between them may differ
+            assert np.mean(tiled.at(step).predict(X) == stored.at(step).predict(X)) > 0.97
     close(decisions(tiled, X), decisions(stored, X))
 
 

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import manhattan_distances
 
 from .arrays import Array, is_numpy, namespace
+from .eight_bit import SignedRows, eight_bit_sides
 
 
 @runtime_checkable
@@ -47,6 +48,8 @@ class ProductKernel:
         """Return φ(left rightᵀ), written into ``out`` where one is given."""
         if sp.issparse(left):
             block = (left @ right.T).toarray()
+        elif isinstance(left, SignedRows):
+            block = left.times(right, out)
         elif is_numpy(left):
             block = np.matmul(left, right.T, out=out)
         else:
@@ -324,7 +327,9 @@ def squared_norms(X: Array) -> Array:
 
 
 def distance_factors(X: Array, Z: Array, scale: float) -> tuple[Array, Array]:
-    """Return [2sx, −s‖x‖², 1] and [z, 1, −s‖z‖²]: their product is −s ‖x − z‖²."""
+    """Return [2sx, −s‖x‖², 1] and [z, 1, −s‖z‖²], or the same in bytes: their product is −s ‖x − z‖²."""
+    if X is Z and is_numpy(X) and (sides := eight_bit_sides(X, scale)) is not None:
+        return sides
     X, Z = _centred(X, Z)
     left = _with_columns(X * (2 * scale), squared_norms(X) * -scale, 1.0)
     return left, _with_columns(Z, 1.0, squared_norms(Z) * -scale)

@@ -93,7 +93,7 @@ def cross_validate_path(
     cv: Any = 5,
     scoring: str | Callable[..., float] | None = None,
     selection: str = "best",
-    growth: float = 100.0,
+    growth: float = 30.0,
     steps: int = 100,
     groups: Array | None = None,
     sample_weight: Array | None = None,

@@ -157,7 +157,7 @@ class TiledGram(Gram):
         return sum(sums[1:], start=sums[0])
 
     def _compute_rows(self, index: np.ndarray, out: np.ndarray) -> None:
-        left = take_rows(self._left, index)
+        left = self._left[index, :]
 
         def fill(columns: tuple[int, int]) -> None:
             a, b = columns

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..experiments.pieces import Pieces
 from .measure import Benchmark, Entry, Task, measure_task
+from .memory import AT_HAND
 from .report import Report
 
 #: The benchmarks, in the order in which one would read them.
@@ -87,7 +88,8 @@ def run(
     pieces = Pieces(None if out is None else out / f".{name}-unfinished")
 
     def measured(task: Task) -> dict[str, np.ndarray]:
-        entries = measure_task(task, repeats, clock=clock, tell=tell)
+        memory = 0 if quick else AT_HAND
+        entries = measure_task(task, repeats, memory=memory, clock=clock, tell=tell)
         return {"entries": np.array(json.dumps([asdict(entry) for entry in entries]))}
 
     for place, task in enumerate(benchmark.tasks(quick)):  # sizes of one set share a name

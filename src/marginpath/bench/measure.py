@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, TypeAlias
 
-from .memory import in_child
+from .memory import bring_to_hand, in_child
 
 #: What is known of a model besides its time: a test error, a certified gap, …
 Facts: TypeAlias = Mapping[str, float | str]
@@ -123,10 +123,13 @@ def measure_task(
     task: Task,
     repeats: int = 3,
     *,
+    memory: int = 0,
     clock: Callable[[], float] = time.perf_counter,
     tell: Callable[[str], None] = lambda line: None,
 ) -> list[Entry]:
     """Warm all contestants up, let them take turns, and return an entry for each.
+
+    So many bytes of memory are at hand for everyone's turn, but for those in a process of their own.
 
     Examples
     --------
@@ -135,7 +138,7 @@ def measure_task(
     >>> [entry.ratio for entry in measure_task(Task("nothing", 0, 0, pair), clock=lambda: next(ticks))]
     [None, 1.0]
     """
-    turns = [_Turns(contestant, task, repeats, clock) for contestant in task.contestants]
+    turns = [_Turns(contestant, task, repeats, memory, clock) for contestant in task.contestants]
     for turn in turns:
         turn.warm_up()
     for number in range(repeats):
@@ -149,8 +152,10 @@ def measure_task(
 class _Turns:
     """The turns of one contestant."""
 
-    def __init__(self, contestant: Contestant, task: Task, repeats: int, clock: Callable[[], float]) -> None:
-        self.contestant, self.task, self.clock = contestant, task, clock
+    def __init__(
+        self, contestant: Contestant, task: Task, repeats: int, memory: int, clock: Callable[[], float]
+    ) -> None:
+        self.contestant, self.task, self.memory, self.clock = contestant, task, memory, clock
         self.planned = min(repeats, contestant.repeats or repeats)
         self.seconds: dict[int, float] = {}
         self.warmed: float | None = None
@@ -218,6 +223,7 @@ class _Turns:
     def _timed(self, data: Any, judged: bool = False) -> tuple[float, Facts]:
         data = self.contestant.prepare(data)
         gc.collect()  # what others left is not to be freed on this contestant's time
+        bring_to_hand(self.memory)
         begin = self.clock()
         model = self.contestant.run(data)
         seconds = self.clock() - begin

@@ -1,4 +1,4 @@
-"""Peak memory, measured where nobody else allocates: in a child process."""
+"""Memory: its peak, measured in a child process, where nobody else allocates; and having it at hand."""
 
 from __future__ import annotations
 
@@ -12,11 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ..matrices import available_memory
+
 if TYPE_CHECKING:
     from .measure import Contestant
 
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 _MB = 1e6
+
+#: Bytes that are brought to hand before a turn: more than a contestant fills.
+AT_HAND = 2**31
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,11 @@ def _take_turn(contestant: Contestant, data: Any, small: Any) -> ChildTurn:
         "above data MB": round((peak - before) / _MB),
     }
     return ChildTurn(seconds, warm_up, facts)
+
+
+def bring_to_hand(size: int) -> None:
+    """Write to so much memory and free it: a virtual machine may have to find it first, which takes long."""
+    np.ones(min(size, available_memory() // 2), dtype=np.uint8)
 
 
 def peak_bytes() -> int:

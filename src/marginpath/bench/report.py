@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .machine import describe_machine, versions
 from .measure import Entry, Facts
+from .memory import AT_HAND
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -131,6 +132,7 @@ def remarks(report: Report) -> list[str]:
     lines.append(
         "Seconds are medians; × ours: median (lowest to highest) of the time over ours in the same round. "
         f"Warming up on small data (imports, compilation) is not in them; it took up to {_number(warm)} s."
+        + ("" if report.quick else f" Before every turn, {AT_HAND / 2**30:g} GiB are written and freed.")
     )
     machine = report.machine
     lines.append(f"{machine['processor']}, {machine['cores']} cores, {machine['system']}, {machine['date']}")

@@ -64,7 +64,7 @@ class MarginPathClassifier(BasePathClassifier):
     validation_fraction : float
         For stopping="holdout".
     n_iter_no_change : "auto" or int
-        Stop after so many steps without a better score; "auto" waits until 1/λ has grown a hundredfold.
+        Stop after so many steps without a better score; "auto" waits until 1/λ has grown a thirtyfold.
     tol : float
         For stopping="margin".
     max_iter : "auto" or int

@@ -49,7 +49,8 @@ class CoordinateDescent:
         others only the coordinates that moved in the one before; over kernels, a visit costs nothing.
     tol : float
         A coordinate whose gradient y_i S_i + 1 is within this of 0 is left alone. 0 moves every coordinate;
-        LIBSVM stops at 1e-3.
+        LIBSVM stops at 1e-3. Over kernels it holds for the last two sweeps at a λ; each before them has twice
+        the tolerance, up to eight times: small corrections wait until the large ones are made.
     intercept : float, optional
         None: no intercept. A number: one that is not penalized, as in SVC, by the method of multipliers on
         Σ y_i u_i = 0. Steps see S + β and K_ii + c, c being this number times the mean of K_ii; the offset β

@@ -45,6 +45,11 @@ class Sweeps(NamedTuple):
     tol: float
     constant: float
 
+    @property
+    def falling(self) -> list[float]:
+        """A tolerance for every sweep: tol for the last two, twice as much for each before, up to 8 tol."""
+        return [self.tol * 2.0 ** min(3, max(0, left - 1)) for left in reversed(range(len(self.orders)))]
+
 
 class KernelSpace:
     """Fields in sample space: f = K(Y∘u) is the scores."""
@@ -89,24 +94,24 @@ class KernelSpace:
         arrays = (problem.Y, problem.mass, state.u, state.field, state.aggregate)
         Y, mass, u, f, g = (np.atleast_2d(np.array(x, order="F").T) for x in arrays)
         b, before = np.atleast_1d(bound), np.atleast_1d(state.bound)
-        offset, settings = np.array(state.offset, ndmin=1), sweeps[1:]
+        offset, constant = np.array(state.offset, ndmin=1), sweeps.constant
         chunks = list(blocks(problem.shape[0], gram.chunk if isinstance(gram, TiledGram) else _CHUNK))
 
         def part(first: int, last: int, stopped: Callable[[], bool]) -> None:
             own = slice(first, last)
             columns = u[own], f[own], g[own], offset[own]
             raise_bound(*columns[:3], mass[own], before[own, None], b[own, None])
-            offset[own] += sweeps.constant * np.sum(Y[own] * u[own], axis=1, dtype=np.float64)
-            for order, (a, e) in product(sweeps.orders, chunks):
+            offset[own] += constant * np.sum(Y[own] * u[own], axis=1, dtype=np.float64)
+            planned = zip(sweeps.orders, sweeps.falling, strict=True)
+            for (order, tol), (a, e) in product(planned, chunks):
                 if stopped():
                     return
                 visit = order[a:e]
                 if not stored:
-                    diagonals = diagonal + sweeps.constant
-                    visit = visit[_can_move(visit, diagonals, Y, mass, b, sweeps.tol, u, f, offset)]
+                    visit = visit[_can_move(visit, diagonal + constant, Y, mass, b, tol, u, f, offset)]
                 with _lent(gram, visit) as (rows, where):
-                    given = visit, where, rows, diagonal, Y[own], mass[own], b[own]
-                    kernel_sweep(*given, *settings, *columns)
+                    given = visit, where, rows, diagonal, Y[own], mass[own], b[own], tol, constant
+                    kernel_sweep(*given, *columns)
 
         # Rows that are not stored are computed once for all columns, so there is one part then.
         _in_parts(part, len(b), workers if stored else 1)
