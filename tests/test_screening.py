@@ -12,6 +12,7 @@ from naive import dual_descent, random_problem, separable
 import marginpath as mp
 from marginpath.losses import Logistic
 from marginpath.solvers.screened import Screened
+from marginpath.solvers.stretch import Stretch
 from marginpath.solvers.screening import BOUND, FREE, ZERO, Block, best_horizon, support_product
 
 SCHEDULES = [
@@ -78,6 +79,32 @@ def test_coordinates_rest_at_both_ends(momentum, schedule, kind):
     for s in states:
         np.testing.assert_array_equal(s.u[s.role == ZERO], 0)
         np.testing.assert_array_equal(s.u[s.role == BOUND], -s.bound)
+
+
+@pytest.mark.parametrize("kind", ["linear", "kernel"])
+def test_distances_and_slacks_are_those_of_the_nearest_point_of_the_line(kind):
+    problem, solver = noisy_problem(1, 60, kind), mp.DualDescent(mp.LogDecay(8.0), mp.Inertia(3))
+    K, Y, α, seen = problem.gram.K, problem.Y, 0.9, 0
+    state = Screened(solver).init(problem)
+    for _ in range(400):
+        state = Screened(solver).step(problem, state)
+        if not np.any(state.role == BOUND) or state.t == state.since:
+            continue
+        stretch, seen = Stretch.begin(problem, state), seen + 1
+        q = state.u + α * (state.u - state.previous_u)
+        ρ, τ = stretch.distance(problem, state, α, *state.extrapolated(α, stretch.rows))
+        distances = []
+        for s in (τ - 1e-2, τ, τ + 1e-2):
+            x = Y * (q - state.reference - s * state.direction)
+            distances.append(np.sqrt(x @ K @ x))
+        assert distances[1] <= min(distances) * (1 + 1e-6) + 1e-9
+        assert distances[1] <= ρ <= distances[1] * (1 + 1e-4) + 1e-6
+        over = -Y * (K @ (Y * (state.reference + τ * state.direction))) - 1
+        slack = np.where(state.role == BOUND, -over, over)[~state.free] / problem.roots[~state.free]
+        np.testing.assert_allclose(stretch.reach + τ * stretch.pace, slack, rtol=1e-9, atol=1e-9)
+        assert stretch.holds(slack.min() - 1e-6, τ, 0.0)
+        assert not stretch.holds(slack.min() + 1e-6, τ, 0.0)
+    assert seen > 100
 
 
 def test_agrees_with_the_naive_reference():
@@ -196,7 +223,7 @@ def test_scores_are_whole_when_someone_looks_and_only_then():
 
 def test_a_pickled_state_leaves_the_kernel_matrix_behind():
     problem = noisy_problem(0, 400, "kernel")
-    path = mp.run(Screened(mp.DualDescent(mp.PowerDecay(4.0), mp.Inertia(3))), problem, 200)
+    path = mp.run(Screened(mp.DualDescent(mp.PowerDecay(4.0), mp.Inertia(3))), problem, 400)
     assert not path.last.whole
     file = pickle.dumps(path.last)
     assert len(file) < problem.gram.K.nbytes / 20
@@ -209,8 +236,9 @@ def test_a_pickled_state_leaves_the_kernel_matrix_behind():
 def test_only_one_state_holds_a_block():
     problem = noisy_problem(0, 60, "kernel")
     path = mp.run(Screened(mp.DualDescent(mp.PowerDecay(4.0), mp.Inertia(3))), problem, 200, keep=10**8)
-    assert sum(s.__dict__.get("block") is not None for s in path.kept.values()) <= 1
-    assert path.last.__dict__["block"].free.size < 60
+    assert sum("stretch" in s.__dict__ for s in path.kept.values()) <= 1
+    assert path.last.release().block.free.size < 60
+    assert path.last.release() is None
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -248,6 +276,13 @@ def test_empty_boxes_zero_rows_and_starts():
     zero = mp.Problem(mp.Gram.from_matrix(np.zeros((4, 4))), [1, -1, 1, -1])
     path = mp.run(Screened(mp.DualDescent(mp.PowerDecay(1.0))), zero, 20)
     np.testing.assert_array_equal(path.last.u, mp.run(path.solver.solver, zero, 20).last.u)
+    X, y = separable(0, 20, 3)
+    X[3:6], weights = 0, np.ones(20)
+    weights[3:8] = 0
+    zero = mp.Problem(mp.Gram.from_kernel(X, mp.Linear()), y, weights)
+    path = mp.run(Screened(mp.DualDescent(mp.PowerDecay(1.0), mp.Inertia(3))), zero, 300)
+    np.testing.assert_allclose(path.last.u, mp.run(path.solver.solver, zero, 300).last.u, atol=1e-12)
+    np.testing.assert_array_equal(path.last.role[3:8], ZERO)
     start = np.linspace(-3, 1, 20)
     solver = mp.DualDescent(mp.Constant(1.0), mp.Inertia(3))
     a, b = mp.run(solver, problem, 300, start=start), mp.run(Screened(solver), problem, 300, start=start)
@@ -287,13 +322,13 @@ def test_products_with_parts_of_the_matrix(seed, n, k, share, dtype):
     found = support_product(K, V)
     assert found.dtype == dtype
     np.testing.assert_allclose(found, K @ V, **tolerance)
-    role = np.zeros((n, *k), dtype=np.int8)
-    role[free] = FREE
-    block = Block.pack(K, role)
-    assert block.fits(role)
-    assert not block.fits(np.where(role == FREE, ZERO, FREE))
-    inside = (K @ V) * free.reshape(-1, *(1 for _ in k))
-    np.testing.assert_allclose(block.product(V), inside, **tolerance)
+    block = Block.pack(K, np.flatnonzero(free))
+    np.testing.assert_allclose(block.product(V[free]), (K @ V)[free], **tolerance)
+    assert Block.pack(K, np.flatnonzero(free), block) is block
+    fewer = np.flatnonzero(free)[::2]
+    again = Block.pack(K, fewer, block)
+    assert again is block or np.shares_memory(again.packed, block.packed)
+    np.testing.assert_allclose(again.product(V[fewer]), K[np.ix_(fewer, fewer)] @ V[fewer], **tolerance)
 
 
 def test_products_in_threads():
@@ -301,18 +336,34 @@ def test_products_in_threads():
     K = rng.standard_normal((3001, 3001)).astype(np.float32)
     K, v = K + K.T, rng.standard_normal(3001).astype(np.float32)
     np.testing.assert_allclose(support_product(K, v), K @ v, atol=2e-2)
-    block = Block.pack(K, np.full(3001, FREE))
+    block = Block.pack(K, np.arange(3001))
     np.testing.assert_allclose(block.product(v), K @ v, atol=2e-2)
     np.testing.assert_array_equal(block.product(v), block.product(v))
 
 
 def test_the_horizon_weighs_a_smaller_block_against_more_packing():
-    support = np.arange(1000) < 300
+    support, all_rows = np.arange(1000) < 300, np.full(1000, True)
     never, short, long = np.zeros(1000), np.where(support, 0.0, 2.0), np.where(support, 0.0, 200.0)
-    assert best_horizon(never, support) == 0
-    assert best_horizon(long, support) == 200
+    assert best_horizon(never, support, all_rows)[0] == 0
     mixed = np.where(np.arange(1000) < 400, short, long)  # a hundred rows that last two steps only
-    assert best_horizon(mixed, support) == 200
+    for horizon, first in [(long, 300), (mixed, 400)]:
+        H, free = best_horizon(horizon, support, all_rows)
+        assert H == 200
+        np.testing.assert_array_equal(free, np.arange(1000) < first)
+
+
+def test_rows_stay_packed_unless_many_of_them_could_rest():
+    support = np.arange(1000) < 300
+    for size, after in [(310, 310), (900, 300)]:
+        H, free = best_horizon(np.where(support, 0.0, 20.0), support, np.arange(1000) < size)
+        assert (H, np.count_nonzero(free)) == (20, after)
+
+
+def test_a_row_that_moves_now_leaves_no_packed_block_as_it_is():
+    support = np.arange(1000) < 300
+    H, free = best_horizon(np.where(support, 0.0, 200.0), support, (np.arange(1000) < 299))
+    assert H == 200
+    np.testing.assert_array_equal(free, support)
 
 
 @pytest.mark.heavy

@@ -1,7 +1,7 @@
 """`parts`: where the time of a whole path goes, and what the machine would need for the same work.
 
-The parts of the path are timed alone, beside plain passes of the same size: the matrix product that is in the
-kernel matrix, a first write and a read of as much memory.
+The parts of the path are timed alone, beside plain passes of the same size: the matrix product of the samples
+in BLAS, which the kernel matrix has in bytes, a first write and a read of as much memory.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def tasks(quick: bool) -> Iterator[Task]:
     contestants = [
         Contestant("whole path × 5 folds", ours, ours.judge),
         part("the kernel matrix", _ready, {**product, **matrix}),
-        part("— its product alone, every pair once", _product, product),
+        part("— its product in float32, every pair once", _product, product),
         part("— a first write of its memory", lambda data: np.full((n, n), 1, np.float32), matrix),
         of_matrix("the path, matrix ready", _path, {}),
         of_matrix("— its first product, 6 columns", _first_product, matrix),

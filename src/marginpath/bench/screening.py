@@ -29,7 +29,7 @@ def tasks(quick: bool) -> Iterator[Task]:
         judge = _judge_iterates()
         contestants = [
             Contestant("screened", lambda problem: _iterate(_screened(), problem, steps), judge),
-            Contestant("plain", lambda problem: _iterate(PLAIN, problem, steps), judge, repeats=1, target=5),
+            Contestant("plain", lambda problem: _iterate(PLAIN, problem, steps), judge, target=5),
         ]
         title = sets.title(data, f", {steps:,} steps, {np.dtype(dtype).name}")
         yield Task(title, _problem(data, dtype), _problem(small, dtype), contestants)

@@ -23,9 +23,7 @@ def tasks(quick: bool) -> Iterator[Task]:
     data = sets.sized(whole, quick)
     liquid = peers.LiquidGrid(_widths(data))
     name = f"liquidSVM, {len(liquid.sigmas)} widths × 10 λ"
-    yield _task(
-        whole, data, Contestant(name, liquid, liquid.judge, needs=peers.liquid_svm, repeats=1, target=5)
-    )
+    yield _task(whole, data, Contestant(name, liquid, liquid.judge, needs=peers.liquid_svm, target=5))
     data = sets.part(whole, sets.SMALL if quick else 3000)
     gammas = [peers.gamma(sigma) for sigma in _widths(data)]
     settings = {"kernel": "rbf", "cache_size": peers.CACHE_MB}

@@ -1,6 +1,7 @@
 """Compiled passes over parts of K. Imported only when a step is about to run: numba is slow to load.
 
-A triangle is the lower half of a symmetric matrix, row after row in one vector: row i starts at i(i + 1)/2.
+Half of a symmetric matrix is read in panels of four rows, the last of which ends with the last row. The panel
+that ends before row e has the columns 0 … e − 1; packed, it starts at (e − 2)²/2, rounded down.
 """
 
 from __future__ import annotations
@@ -38,37 +39,57 @@ def add_rows(K: Any, index: Any, V: Any, out: Any, first: int, last: int) -> Non
 
 
 @_jit  # type: ignore[untyped-decorator]
-def gather_triangle(K: Any, index: Any, triangle: Any, first: int, last: int) -> None:
-    """Write the rows first … last − 1 of the triangle of K[index][:, index]."""
-    for i in range(first, last):
-        start, row = i * (i + 1) // 2, K[index[i]]
-        for c in range(i + 1):
-            triangle[start + c] = row[index[c]]
+def gather_half(K: Any, index: Any, packed: Any, first: int, last: int) -> None:
+    """Pack the rows first … last − 1 of half of K[index][:, index]."""
+    for e in range(last, first, -4):
+        panel = _panel(packed, e)
+        for i in range(len(panel)):
+            row, target = K[index[e - len(panel) + i]], panel[i]
+            for c in range(e):
+                target[c] = row[index[c]]
 
 
 @_jit  # type: ignore[untyped-decorator]
-def add_triangle(triangle: Any, V: Any, out: Any, first: int, last: int) -> None:
+def add_packed(packed: Any, V: Any, out: Any, first: int, last: int) -> None:
     """Add to out (k, m) the product of V (k, m) with the rows first … last − 1 and their mirror images."""
-    for i in range(first, last):
-        start = i * (i + 1) // 2
-        _add_row(triangle[start : start + i + 1], V, out)
+    for e in range(last, first, -4):
+        _add_panel(_panel(packed, e), e, V, out)
 
 
 @_jit  # type: ignore[untyped-decorator]
 def add_half(K: Any, V: Any, out: Any, first: int, last: int) -> None:
     """Do the same with the lower half of a whole matrix."""
-    for i in range(first, last):
-        _add_row(K[i, : i + 1], V, out)
+    for e in range(last, first, -4):
+        _add_panel(K[max(e - 4, 0) : e], e, V, out)
 
 
 @_jit  # type: ignore[untyped-decorator]
-def _add_row(row: Any, V: Any, out: Any) -> None:
-    """Add a row of a symmetric matrix, up to its diagonal, and its mirror image."""
-    i = row.size - 1
-    for j in range(V.shape[0]):
-        v, s, v_i = V[j, :i], out[j, :i], V[j, i]
-        total = row[i] * v_i
-        for c in range(i):
-            total += row[c] * v[c]
-            s[c] += row[c] * v_i
-        out[j, i] += total
+def _panel(packed: Any, e: int) -> Any:
+    """Return the packed panel that ends before row e."""
+    start, rows = (e - 2) ** 2 // 2, min(e, 4)
+    return packed[start : start + rows * e].reshape(rows, e)
+
+
+@_jit  # type: ignore[untyped-decorator]
+def _add_panel(rows: Any, e: int, V: Any, out: Any) -> None:
+    """Add a panel, and the mirror image of what is left of its corner."""
+    a = e - len(rows)
+    for j in range(len(V)):
+        v, s = V[j, :e], out[j, :e]
+        if a > 0:
+            r0, r1, r2, r3 = rows[0], rows[1], rows[2], rows[3]
+            v0, v1, v2, v3 = v[a], v[a + 1], v[a + 2], v[a + 3]
+            t0 = t1 = t2 = t3 = 0 * v0
+            for c in range(a):
+                t0 += r0[c] * v[c]
+                t1 += r1[c] * v[c]
+                t2 += r2[c] * v[c]
+                t3 += r3[c] * v[c]
+                s[c] += r0[c] * v0 + r1[c] * v1 + r2[c] * v2 + r3[c] * v3
+            s[a] += t0
+            s[a + 1] += t1
+            s[a + 2] += t2
+            s[a + 3] += t3
+        for i in range(len(rows)):
+            for c in range(a, e):
+                s[a + i] += rows[i, c] * v[c]

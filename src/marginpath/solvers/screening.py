@@ -6,6 +6,7 @@ so that one block of K serves all of them; else it is free in all of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -22,7 +23,7 @@ from .base import State
 #: The role of a coordinate: rests at 0, rests at the bound, free.
 ZERO, BOUND, FREE = range(3)
 
-_PACK = 6.0  # the cost of packing an entry of K, against that of using it once
+_PACK = 2.0  # the cost of packing an entry of K, against that of using it once
 _PARTS, _PART = 4, 2**20  # most parts of a product, whatever the cores, and the entries that are worth one
 
 
@@ -53,33 +54,29 @@ def support_product(K: np.ndarray, V: np.ndarray) -> np.ndarray:
 
 
 class Block(NamedTuple):
-    """The lower triangle of K_FF, for the free rows F."""
+    """The lower half of K_FF, packed, for the free rows F."""
 
     free: np.ndarray
-    triangle: np.ndarray
+    packed: np.ndarray
 
     @classmethod
-    def pack(cls, K: np.ndarray, role: np.ndarray) -> Block:
-        """Gather the block of the rows that are free."""
-        from .passes import gather_triangle
+    def pack(cls, K: np.ndarray, free: np.ndarray, old: Block | None = None) -> Block:
+        """Gather the block, or take an old one: as it is if it fits, or its memory if there is room."""
+        from .passes import gather_half
 
-        free = _free(role)
-        triangle = np.empty(free.size * (free.size + 1) // 2, dtype=K.dtype)
+        if old is not None and np.array_equal(old.free, free):
+            return old
+        size = (free.size + 2) ** 2 // 2
+        packed = np.empty(size, dtype=K.dtype) if old is None or old.packed.size < size else old.packed
         ends = _ends(free.size)
-        _share(lambda p: gather_triangle(K, free, triangle, ends[p], ends[p + 1]), len(ends) - 1)
-        return cls(free, triangle)
+        _share(lambda p: gather_half(K, free, packed, ends[p], ends[p + 1]), len(ends) - 1)
+        return cls(free, packed)
 
-    def fits(self, role: np.ndarray) -> bool:
-        """Whether this is the block of these roles."""
-        return np.array_equal(self.free, _free(role))
+    def product(self, V: np.ndarray) -> np.ndarray:
+        """Return K_FF V, for V on the free rows."""
+        from .passes import add_packed
 
-    def product(self, v: np.ndarray) -> np.ndarray:
-        """Return K_FF v_F on the free rows, and 0 elsewhere."""
-        from .passes import add_triangle
-
-        product = np.zeros_like(v)
-        product[self.free] = _half_product(lambda *given: add_triangle(self.triangle, *given), v[self.free])
-        return product
+        return _half_product(lambda *given: add_packed(self.packed, *given), V)
 
 
 def _half_product(add: Callable[..., None], V: np.ndarray) -> np.ndarray:
@@ -91,14 +88,10 @@ def _half_product(add: Callable[..., None], V: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(sums.sum(axis=0).T).reshape(V.shape)
 
 
-def _free(role: np.ndarray) -> np.ndarray:
-    return np.flatnonzero((role if role.ndim == 1 else role.min(axis=1)) == FREE)
-
-
 def _ends(m: int) -> list[int]:
-    """Cut the rows of a triangle into parts of equal area."""
+    """Cut the rows of half a matrix into parts of equal area and whole panels of four rows."""
     parts = max(1, min(_PARTS, m * m // (2 * _PART)))
-    return [round(m * (p / parts) ** 0.5) for p in range(parts + 1)]
+    return [max(0, m - 4 * math.ceil(m * (1 - (p / parts) ** 0.5) / 4)) for p in range(parts + 1)]
 
 
 def _share(task: Callable[[int], None], parts: int) -> None:
@@ -106,18 +99,22 @@ def _share(task: Callable[[int], None], parts: int) -> None:
     for_all(task, range(parts), min(parts, threads.available()))
 
 
-def best_horizon(horizon: np.ndarray, support: np.ndarray) -> float:
-    """Return the number of steps to screen for, 0 where a product with the support is cheaper.
+def best_horizon(horizon: np.ndarray, support: np.ndarray, packed: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the number of steps to screen for, and which rows are then free; 0 where it does not pay.
 
     Row i is expected to pass its test for ``horizon[i]`` steps. To screen for H steps is to leave out the
-    rows with a horizon of at least H: H products with the triangle of the others, one packing of it, and
-    one product with the support after it.
+    rows with a horizon of at least H: H products with half the block of the others, one packing of it, and
+    one product with the support after it. If the rows that are packed now stay free, none is packed.
     """
     H = np.sort(horizon)
-    triangle, whole = np.arange(len(H)) ** 2 / 2, len(H) * np.count_nonzero(support)
-    cost = np.where(H > 0, triangle + (_PACK * triangle + whole) / (1 + H), np.inf)
+    half, whole = np.arange(len(H)) ** 2 / 2, len(H) * min(float(np.count_nonzero(support)), len(H) / 2)
+    cost = np.where(H > 0, half + (_PACK * half + whole) / (1 + H), np.inf)
     best = int(np.argmin(cost))
-    return float(H[best]) if cost[best] < whole else 0.0
+    if not packed.all():
+        last = horizon[~packed].min()
+        if last > 0 and np.count_nonzero(packed) ** 2 / 2 + whole / (1 + last) < min(cost[best], whole):
+            return float(last), packed
+    return float(H[best]) if cost[best] < whole else 0.0, horizon < H[best]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,12 +130,12 @@ class ScreenedState(State):
         ZERO, BOUND or FREE for each coordinate.
     free_scores : array
         S on the free rows.
-    reference, reference_scores : array
-        The point p of the tests, and K(Y∘p).
-    aggregate : array
-        a = K(Y∘mass) over the coordinates that rest at the bound: they add −b_t a to the scores.
+    reference, reference_scores, direction, direction_scores : array
+        The line p + τ d of the tests, with K(Y∘p) and K(Y∘d).
+    bend : array () or (k,)
+        How far w left the last line, over the square of the steps along it, in steps.
     since, horizon : int
-        When the roles were given, and for how many steps.
+        When the line was laid, and for how many steps the roles should hold.
     """
 
     previous_u: Array
@@ -147,11 +144,14 @@ class ScreenedState(State):
     role: Array
     reference: Array
     reference_scores: Array
-    aggregate: Array
+    direction: Array
+    direction_scores: Array
+    bend: Array
     step_size: float
     size: float
     previous_size: float
     reference_size: float
+    direction_size: float
     since: int
     horizon: int
 
@@ -168,26 +168,31 @@ class ScreenedState(State):
         return np.where(self.role == FREE, self.free_scores, support_product(K, Y * self.u))
 
     @property
+    def free(self) -> np.ndarray:
+        """Which rows are free."""
+        return np.asarray(self.role.reshape(len(self.role), -1).min(axis=1) == FREE)
+
+    @property
     def whole(self) -> bool:
         """Whether all rows are free."""
-        return bool(np.all(self.role == FREE))
+        return bool(self.free.all())
 
     @property
     def nbytes(self) -> int:
         """Size of the arrays in memory, whole scores included."""
         return sum(int(x.nbytes) for x in (*self._stored().values(), self.u))
 
-    def extrapolated(self, α: float) -> tuple[Array, Array]:
-        """Return q = u_t + α(u_t − u_{t−1}), and K(Y∘q) on the free rows."""
-        q = self.u + α * (self.u - self.previous_u)
-        return q, self.free_scores + α * (self.free_scores - self.previous_free_scores)
+    def extrapolated(self, α: float, rows: Any = slice(None)) -> tuple[Array, Array]:
+        """Return q = u_t + α(u_t − u_{t−1}), and K(Y∘q), which is known on the free rows."""
+        u, S = self.u[rows], self.free_scores[rows]
+        return u + α * (u - self.previous_u[rows]), S + α * (S - self.previous_free_scores[rows])
 
     def columns(self, index: Array) -> Self:
         """Return the state of some of the columns."""
         part = {name: np.take(x, index, axis=-1) for name, x in self._stored().items()}
         scores = np.take(self.scores, index, axis=-1) if "scores" in self.__dict__ else None
         K, Y = self.__dict__.get("source", (None, self.u))
-        return replace(self, scores=scores, **part).attach(K, Y[..., index], self.release())
+        return replace(self, scores=scores, **part).attach(K, Y[..., index], self.release(index))
 
     def merge(self, index: np.ndarray, part: Self) -> Self:
         """Return this state with the columns ``index``, and all that is no array, taken from ``part``."""
@@ -200,17 +205,18 @@ class ScreenedState(State):
         K, signs = part.__dict__["source"]
         Y = np.zeros_like(merged["u"])
         Y[:, index] = signs
-        return replace(part, scores=None, **merged).attach(K, Y, part.release())
+        return replace(part, scores=None, **merged).attach(K, Y, part.release(), index)
 
-    def attach(self, K: np.ndarray | None, Y: Array, block: Block | None) -> Self:
-        """Give a new state what makes its scores whole, and the packed block, which one state owns."""
-        self.__dict__.update(source=(K, Y), block=block)
+    def attach(self, K: np.ndarray | None, Y: Array, stretch: Any, columns: np.ndarray | None = None) -> Self:
+        """Give a new state what makes its scores whole, and the stretch of columns, which one state owns."""
+        self.__dict__.update(source=(K, Y), stretch=(stretch, columns))
         return self
 
-    def release(self) -> Block | None:
-        """Give the packed block away."""
-        block: Block | None = self.__dict__.pop("block", None)
-        return block
+    def release(self, columns: np.ndarray | None = None) -> Any:
+        """Give the stretch away if it is that of these columns (None: of all)."""
+        stretch, known = self.__dict__.pop("stretch", (None, None))
+        same = columns is known if columns is None or known is None else np.array_equal(columns, known)
+        return stretch if same else None
 
     def _stored(self) -> dict[str, Array]:
         values = {f.name: self.__dict__.get(f.name) for f in fields(self) if f.name != "scores"}
