@@ -12,8 +12,8 @@ from naive import dual_descent, random_problem, separable
 import marginpath as mp
 from marginpath.losses import Logistic
 from marginpath.solvers.screened import Screened
-from marginpath.solvers.stretch import Stretch
 from marginpath.solvers.screening import BOUND, FREE, ZERO, Block, best_horizon, support_product
+from marginpath.solvers.stretch import Stretch
 
 SCHEDULES = [
     mp.PowerDecay(4.0),
