@@ -6,12 +6,17 @@ from hypothesis import strategies as st
 from naive import hard_margin, random_problem, separable
 
 import marginpath as mp
-from marginpath.solvers.spaces import PERIOD
+from marginpath.solvers.spaces import PERIOD, RUN, FeatureSpace, KernelSpace
 
 
-def naive_sweeps(K, y, weights, schedule, steps, seed=0, sweeps=1, period=1, tol=0.0):
-    """The diagonal process by coordinates, from its description, for one column."""
-    n = len(y)
+def naive_sweeps(
+    K, y, weights, schedule, steps, seed=0, sweeps=1, period=1, tol=0.0, passes=1, space=KernelSpace
+):
+    """The diagonal process by coordinates, from its description, for one column.
+
+    ``tol`` is a number or one for every sweep.
+    """
+    n, orders = len(y), space(mp.Gram.from_matrix(K))
     u, b = np.zeros(n), 0.0
     for t in range(1, steps + 1):
         at_bound = u == -b * weights
@@ -21,9 +26,11 @@ def naive_sweeps(K, y, weights, schedule, steps, seed=0, sweeps=1, period=1, tol
         for sweep in range(sweeps):
             visited = weights > 0 if sweep % period == 0 else moved
             moved = np.zeros(n, dtype=bool)
-            for i in np.random.default_rng([seed, t, sweep]).permutation(n):
+            order = orders.order(np.random.default_rng([seed, t, sweep]))
+            blocks = [order[a : a + 128] for a in range(0, n, 128)]
+            for i in np.concatenate([np.tile(block, passes) for block in blocks]):
                 gradient = y[i] * (K[i] @ (y * u)) + 1
-                if visited[i] and abs(gradient) > tol:
+                if visited[i] and abs(gradient) > np.broadcast_to(tol, sweeps)[sweep]:
                     old, u[i] = u[i], min(max(u[i] - gradient / K[i, i], -b * weights[i]), 0)
                     moved[i] = u[i] != old
     return u
@@ -42,6 +49,26 @@ def test_agrees_with_the_naive_reference(schedule, weighted):
     np.testing.assert_allclose(path.last.aggregate, K @ (y * weights * at_bound), rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize(
+    ("sweeps", "passes", "falling"),
+    [(1, 3, [1]), (2, 1, [1, 1]), (3, 2, [2, 1, 1]), (6, 1, [8, 8, 4, 2, 1, 1])],
+)
+def test_passes_and_tolerances(sweeps, passes, falling):
+    rng, n = np.random.default_rng(7), 300
+    X, y = rng.standard_normal((n, 3)), np.where(rng.random(n) < 0.5, -1.0, 1.0)
+    K, schedule, tol = mp.Gaussian(1.0)(X), mp.GeometricDecay(30.0, 2.0), 0.02
+    folds = np.stack([y, np.where(np.arange(n) % 3, y, 0)], axis=1)
+    solver = mp.CoordinateDescent(schedule, sweeps=sweeps, passes=passes, tol=tol)
+    last = mp.run(solver, mp.Problem(mp.Gram.from_matrix(K), folds), 8).last
+    settings = {"sweeps": sweeps, "passes": passes, "tol": tol * np.array(falling)}
+    for j in range(2):
+        wanted = naive_sweeps(K, folds[:, j], np.abs(folds[:, j]), schedule, 8, **settings)
+        np.testing.assert_allclose(last.u[:, j], wanted, rtol=1e-9, atol=1e-11)
+    tiled = mp.run(solver, mp.Problem(mp.TiledGram(X, mp.Gaussian(1.0), cache_bytes=10**5), folds), 8).last
+    for state in (last, tiled):
+        np.testing.assert_allclose(state.scores, K @ (folds * state.u), rtol=1e-9, atol=1e-9)
+
+
 @given(seed=st.integers(0, 10**6), λ=st.sampled_from([0.3, 5.0]), kind=st.sampled_from(["linear", "kernel"]))
 def test_reaches_the_solution_at_a_fixed_lambda(seed, λ, kind):
     X, K, y = random_problem(seed, 15, kind)
@@ -52,7 +79,21 @@ def test_reaches_the_solution_at_a_fixed_lambda(seed, λ, kind):
     assert path["duality_gap"][-1] <= 1e-3 * (1 + abs(path.last.u).sum())
 
 
-def test_linear_grams_take_the_same_steps():
+@pytest.mark.parametrize("n", [1, 40, 128, 300, 1000])
+def test_kernel_sweeps_go_by_runs_of_neighbours(n):
+    space = KernelSpace(mp.Gram.from_kernel(np.arange(n, dtype=float)[:, None], mp.Gaussian(1.0)))
+    orders = [space.order(np.random.default_rng(seed)) for seed in range(3)]
+    for order in orders:
+        assert np.array_equal(np.sort(order), np.arange(n))
+        for a in range(0, n, RUN):
+            run = np.sort((order[a : a + RUN] - order[a : a + RUN].min()) % n)
+            gaps = np.diff(np.append(run, run[0] + n))
+            assert np.count_nonzero(gaps > 1) <= 1  # neighbours on the circle
+    assert n == 1 or any(not np.array_equal(orders[0], other) for other in orders[1:])
+
+
+def test_linear_grams_take_the_same_steps(monkeypatch):
+    monkeypatch.setattr(KernelSpace, "order", FeatureSpace.order)
     X, y = separable(1, 40, 6)
     X[:, 2] *= np.random.default_rng(0).random(40) < 0.3
     X[5] = 0
@@ -73,7 +114,7 @@ def test_most_sweeps_over_features_visit_only_what_moved(sweeps):
     schedule = mp.GeometricDecay(20.0, 2.0)
     solver = mp.CoordinateDescent(schedule, sweeps=sweeps, tol=0.01)
     u = mp.run(solver, mp.Problem(mp.Gram.linear(X), folds), 6).last.u
-    settings = {"sweeps": sweeps, "period": PERIOD, "tol": 0.01}
+    settings = {"sweeps": sweeps, "period": PERIOD, "tol": 0.01, "space": FeatureSpace}
     for j in range(10):
         wanted = naive_sweeps(K, folds[:, j], np.abs(folds[:, j]), schedule, 6, **settings)
         np.testing.assert_allclose(u[:, j], wanted, rtol=1e-9, atol=1e-11)

@@ -89,7 +89,7 @@ def test_a_fold_is_the_column_run_alone(moons):
     constant = fitted._constant
     gram = mp.Gram.from_matrix(rbf_kernel(X, gamma=fitted.gamma_) + constant)
     solver = mp.CoordinateDescent(
-        fitted.schedule_, sweeps=5, tol=fitted.path_.solver.tol, seed=fitted.path_.solver.seed
+        fitted.schedule_, sweeps=3, passes=3, tol=fitted.path_.solver.tol, seed=fitted.path_.solver.seed
     )
     alone = mp.run(solver, mp.Problem(gram, signs), fitted.step_).last
     close(fitted.out_of_fold_[test], -alone.scores[test])

@@ -29,8 +29,8 @@ from ..solvers import DualDescent, Solver
 from ..solvers.base import State
 from ..stopping import CertifiedMargin, Discrepancy, NoImprovement
 
-#: Five sweeps a step: with fewer, a path with an intercept falls behind λ_t where labels are noisy.
-SWEEPS = replace(DEFAULT_SOLVER, sweeps=5)
+#: Several sweeps a step: with one, a path with an intercept falls behind λ_t where labels are noisy.
+SWEEPS = replace(DEFAULT_SOLVER, sweeps=3, passes=3)
 #: Factor between two values of 1/λ, and most steps: what the steps of a method can follow.
 RATIO = {"coordinate": SWEEPS.ratio, "inertial": 1.05, "gradient": 1.02}
 STEPS = {"coordinate": 100, "inertial": 1000, "gradient": 3000}

@@ -29,7 +29,7 @@ class CoordinateDescent:
     """One sweep of exact coordinate steps at every λ_t of a fading regularization.
 
     Step t raises the bound of the box to b_t = 1/λ_t, carries the samples at the bound along, and then
-    visits every coordinate once in a random order that all columns share,
+    visits every coordinate in a random order that all columns share,
 
         u_i ← clip(u_i − (y_i S_i + 1) / K_ii, −b_t, 0),   S = K(Y∘u).
 
@@ -47,6 +47,9 @@ class CoordinateDescent:
     sweeps : int
         Sweeps at each λ_t. Over features, every eighth visits all samples, beginning with the first, and the
         others only the coordinates that moved in the one before; over kernels, a visit costs nothing.
+    passes : int
+        Of a sweep over a kernel, which takes runs of 128 neighbours one after the other: how often it steps
+        through a run before its rows are added to the scores of all. A step is cheap, reading a row is not.
     tol : float
         A coordinate whose gradient y_i S_i + 1 is within this of 0 is left alone. 0 moves every coordinate;
         LIBSVM stops at 1e-3. Over kernels it holds for the last two sweeps at a λ; each before them has twice
@@ -77,6 +80,7 @@ class CoordinateDescent:
     schedule: Schedule | None = None
     ratio: float = 1.5
     sweeps: int = 1
+    passes: int = 1
     tol: float = 0.0
     intercept: float | None = None
     refresh: int = 50
@@ -84,7 +88,7 @@ class CoordinateDescent:
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        check_sweeps(self, "sweeps", "refresh")
+        check_sweeps(self, "sweeps", "passes", "refresh")
         if self.intercept is not None and not 0 < self.intercept < np.inf:
             raise ValueError(f"intercept must be None or a positive number, got {self.intercept!r}.")
 
@@ -116,9 +120,8 @@ class CoordinateDescent:
         bound = problem.box_size(size if size < _LARGEST[problem.Y.dtype.name] else np.inf)
         space = space_of(problem.gram)
 
-        rngs = [np.random.default_rng([self.seed, t, sweep]) for sweep in range(self.sweeps)]
-        orders = [rng.permutation(problem.shape[0]) for rng in rngs]
-        sweeps = Sweeps(orders, self.tol, self._constant(problem))
+        orders = [space.order(np.random.default_rng([self.seed, t, sweep])) for sweep in range(self.sweeps)]
+        sweeps = Sweeps(orders, self.tol, self._constant(problem), self.passes)
         cores = self.threads or threads.available()
         u, f, g, offset = space.advance(problem, state, bound, sweeps, cores)
         if t % self.refresh == 0:

@@ -22,6 +22,9 @@ from .base import State
 
 _CHUNK = 1024  # coordinates between two looks at the keyboard
 
+#: Samples that a kernel sweep steps through before it brings the fields up to date.
+RUN = 128
+
 #: Of so many sweeps over features, the first visits all samples, the others only what is still moving.
 PERIOD = 8
 
@@ -39,11 +42,15 @@ class SweepState(State):
 
 
 class Sweeps(NamedTuple):
-    """What to do at one λ: an order of the samples for every sweep, a tolerance, the square of a constant."""
+    """What to do at one λ: an order of the samples for every sweep, a tolerance, the square of a constant.
+
+    ``passes`` says how often a kernel sweep steps through each of its blocks.
+    """
 
     orders: list[np.ndarray]
     tol: float
     constant: float
+    passes: int = 1
 
     @property
     def falling(self) -> list[float]:
@@ -56,6 +63,17 @@ class KernelSpace:
 
     def __init__(self, gram: Gram) -> None:
         self.gram = gram
+
+    def order(self, rng: np.random.Generator) -> np.ndarray:
+        """Return a random order of runs of neighbours, each in a random order: they are read from K together.
+
+        The samples are a circle, cut at a random place; the last run is what is left over.
+        """
+        n = self.gram.shape[0]
+        start, runs = rng.integers(n), n // RUN
+        whole = rng.permuted(np.arange(runs * RUN).reshape(runs, RUN), axis=1)[rng.permutation(runs)]
+        rest = runs * RUN + rng.permutation(n - runs * RUN)
+        return np.asarray((np.concatenate([whole.ravel(), rest]) + start) % n)
 
     def field(self, V: Array) -> Array:
         """Return K V, with float64 sums."""
@@ -110,8 +128,8 @@ class KernelSpace:
                 if not stored:
                     visit = visit[_can_move(visit, diagonal + constant, Y, mass, b, tol, u, f, offset)]
                 with _lent(gram, visit) as (rows, where):
-                    given = visit, where, rows, diagonal, Y[own], mass[own], b[own], tol, constant
-                    kernel_sweep(*given, *columns)
+                    given = visit, where, rows, diagonal, Y[own], mass[own], b[own]
+                    kernel_sweep(*given, tol, constant, sweeps.passes, *columns)
 
         # Rows that are not stored are computed once for all columns, so there is one part then.
         _in_parts(part, len(b), workers if stored else 1)
@@ -128,6 +146,10 @@ class FeatureSpace:
 
     def __init__(self, gram: LinearGram) -> None:
         self.gram = gram
+
+    def order(self, rng: np.random.Generator) -> np.ndarray:
+        """Return a random order of the samples."""
+        return rng.permutation(self.gram.shape[0])
 
     def field(self, V: Array) -> Array:
         """Return Xᵀ V."""
@@ -173,7 +195,7 @@ class FeatureSpace:
         sources = [x.reshape(x.shape[0], -1) for x in given]
         results = [np.empty_like(sources[2]), *(np.empty_like(x, order="F") for x in sources[3:])]
         b, before = np.atleast_1d(bound), np.atleast_1d(state.bound)
-        offset, settings = np.array(state.offset, ndmin=1), sweeps[1:]
+        offset, settings = np.array(state.offset, ndmin=1), (sweeps.tol, sweeps.constant)
         lines = list(blocks(len(b), WIDTH))
 
         def part(first: int, last: int, stopped: Callable[[], bool]) -> None:

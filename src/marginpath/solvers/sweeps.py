@@ -16,10 +16,11 @@ from typing import Any
 import numba
 import numpy as np
 
+from .spaces import RUN
+
 #: Columns that a feature sweep works on at a time: one cache line of float64.
 WIDTH = 8
 
-_BLOCK = 128  # coordinates that a kernel sweep steps through before it brings the fields up to date
 _PIECE = 2048  # entries of a field that stay near the core meanwhile
 
 # Contraction to fused multiply-add is the only liberty: results stay reproducible.
@@ -65,6 +66,7 @@ def kernel_sweep(
     b: Any,
     tol: float,
     constant: float,
+    passes: int,
     u: Any,
     f: Any,
     g: Any,
@@ -72,45 +74,58 @@ def kernel_sweep(
 ) -> None:
     """Sweep with rows of K: arrays are (k, n), and the scores are the field f itself.
 
-    The row of sample ``order[c]`` is ``rows[where[c]]``. A block of coordinates is stepped through on its
-    own scores, so that the rows of those that moved are added to all of f and g together: a row is read
-    once for all columns, a field once for all rows.
+    The row of sample ``order[c]`` is ``rows[where[c]]``. A block of coordinates is stepped through, so many
+    passes, on its own scores, so that the rows of those that moved are added to all of f and g together: a
+    row is read once for all columns, a field once for all rows.
     """
     k, n = u.shape
-    scores, entries = np.empty((k, _BLOCK)), np.empty(_BLOCK)
-    moved, steps, count = np.empty((k, _BLOCK), np.int64), np.empty((k, _BLOCK)), np.empty(k, np.int64)
+    scores, inside, known = np.empty((k, RUN)), np.empty((RUN, RUN)), np.empty(RUN, np.bool_)
+    before = np.empty((k, RUN), u.dtype)
+    moved, steps, count = np.empty((k, RUN), np.int64), np.empty((k, RUN)), np.empty(k, np.int64)
     crossed, changes, crossings = np.empty_like(moved), np.empty_like(steps), np.empty_like(count)
-    for first in range(0, order.size, _BLOCK):
-        block = order[first : first + _BLOCK]
+    for first in range(0, order.size, RUN):
+        block = order[first : first + RUN]
+        known[:] = False
+        for j in range(k):
+            for c in range(block.size):
+                scores[j, c], before[j, c] = f[j, block[c]], u[j, block[c]]
+        for left in range(passes - 1, -1, -1):
+            still = True
+            for c in range(block.size):
+                i = block[c]
+                for j in range(k):
+                    old, weight = u[j, i], mass[j, i]
+                    if weight == 0:
+                        continue
+                    score, low = scores[j, c] + offset[j], -b[j] * weight
+                    u[j, i] = _exact(old, score, Y[j, i], diagonal[i] + constant, low, tol)
+                    if u[j, i] == old:
+                        continue
+                    still = False
+                    step = Y[j, i] * (np.float64(u[j, i]) - np.float64(old))
+                    offset[j] += constant * step
+                    ahead = 0 if left else c + 1
+                    if not known[c]:
+                        known[c] = True
+                        for d in range(ahead, block.size):
+                            inside[c, d] = rows[where[first + c], block[d]]
+                    for d in range(ahead, block.size):
+                        scores[j, d] += step * inside[c, d]
+            if still:
+                break
         for j in range(k):
             count[j], crossings[j] = 0, 0
             for c in range(block.size):
-                scores[j, c] = f[j, block[c]]
-        for c in range(block.size):
-            i, at, read = block[c], where[first + c], False
-            for j in range(k):
-                weight = mass[j, i]
-                if weight == 0:
-                    continue
-                y, old, low = Y[j, i], u[j, i], -b[j] * weight
-                u[j, i] = _exact(old, scores[j, c] + offset[j], y, diagonal[i] + constant, low, tol)
-                new = u[j, i]
+                i, at, old = block[c], where[first + c], before[j, c]
+                y, new, low = Y[j, i], u[j, i], -b[j] * mass[j, i]
                 if new == old:
                     continue
-                step = y * (np.float64(new) - np.float64(old))
-                offset[j] += constant * step
-                moved[j, count[j]], steps[j, count[j]] = at, step
+                moved[j, count[j]], steps[j, count[j]] = at, y * (np.float64(new) - np.float64(old))
                 count[j] += 1
                 if old == low or new == low:
-                    change = (-y if old == low else y) * weight
+                    change = (-y if old == low else y) * mass[j, i]
                     crossed[j, crossings[j]], changes[j, crossings[j]] = at, change
                     crossings[j] += 1
-                if not read:
-                    read = True
-                    for d in range(c + 1, block.size):
-                        entries[d] = rows[at, block[d]]
-                for d in range(c + 1, block.size):
-                    scores[j, d] += step * entries[d]
         for m in range(0, n, _PIECE):
             for j in range(k):
                 _add_rows(rows, moved[j, : count[j]], steps[j], f[j, m : m + _PIECE], m)
