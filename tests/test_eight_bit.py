@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import marginpath as mp
-from marginpath import kernels
+from marginpath import eight_bit_product, kernels
 from marginpath.eight_bit import eight_bit_sides
 from marginpath.eight_bit_product import available
 
@@ -89,6 +89,14 @@ def test_windows(rows, columns):
 )
 def test_other_samples_are_left_alone(spoil):
     assert eight_bit_sides(spoil(whole().astype(np.float64)), 1.0) is None
+
+
+def test_processors_without_the_instruction_take_floats(monkeypatch):
+    monkeypatch.setattr(eight_bit_product, "available", lambda: False)
+    X = whole().astype(np.float64) / 255
+    assert eight_bit_sides(X, 1.0) is None
+    expected = np.exp(-exact(whole()) / (2 * 255**2))
+    np.testing.assert_allclose(mp.Gram.from_kernel(X, mp.Gaussian(1.0)).K, expected, rtol=0, atol=1e-13)
 
 
 @needs_bytes
