@@ -11,7 +11,7 @@ from .. import threads
 from ..arrays import Array
 from ..problem import Problem
 from ..schedules import GeometricDecay, Schedule, box_size
-from .spaces import Sweeps, SweepState, at_bound, space_of
+from .spaces import Sweeps, SweepState, at_bound, order_by_runs, space_of
 
 _LARGEST = {"float32": 1e18, "float64": 1e150}  # box sizes past which there is no box
 
@@ -48,8 +48,9 @@ class CoordinateDescent:
         Sweeps at each λ_t. Over features, every eighth visits all samples, beginning with the first, and the
         others only the coordinates that moved in the one before; over kernels, a visit costs nothing.
     passes : int
-        Of a sweep over a kernel, which takes runs of 128 neighbours one after the other: how often it steps
-        through a run before its rows are added to the scores of all. A step is cheap, reading a row is not.
+        Of a sweep over a kernel, which takes 128 samples at a time: how often it steps through them before
+        their rows are added to the scores of all. A step is cheap, reading a row of K is not. With more
+        than one pass they are neighbours: runs of samples in a random order, each in a random order.
     tol : float
         A coordinate whose gradient y_i S_i + 1 is within this of 0 is left alone. 0 moves every coordinate;
         LIBSVM stops at 1e-3. Over kernels it holds for the last two sweeps at a λ; each before them has twice
@@ -120,7 +121,8 @@ class CoordinateDescent:
         bound = problem.box_size(size if size < _LARGEST[problem.Y.dtype.name] else np.inf)
         space = space_of(problem.gram)
 
-        orders = [space.order(np.random.default_rng([self.seed, t, sweep])) for sweep in range(self.sweeps)]
+        n, rngs = problem.shape[0], [np.random.default_rng([self.seed, t, s]) for s in range(self.sweeps)]
+        orders = [rng.permutation(n) if self.passes == 1 else order_by_runs(n, rng) for rng in rngs]
         sweeps = Sweeps(orders, self.tol, self._constant(problem), self.passes)
         cores = self.threads or threads.available()
         u, f, g, offset = space.advance(problem, state, bound, sweeps, cores)

@@ -64,17 +64,6 @@ class KernelSpace:
     def __init__(self, gram: Gram) -> None:
         self.gram = gram
 
-    def order(self, rng: np.random.Generator) -> np.ndarray:
-        """Return a random order of runs of neighbours, each in a random order: they are read from K together.
-
-        The samples are a circle, cut at a random place; the last run is what is left over.
-        """
-        n = self.gram.shape[0]
-        start, runs = rng.integers(n), n // RUN
-        whole = rng.permuted(np.arange(runs * RUN).reshape(runs, RUN), axis=1)[rng.permutation(runs)]
-        rest = runs * RUN + rng.permutation(n - runs * RUN)
-        return np.asarray((np.concatenate([whole.ravel(), rest]) + start) % n)
-
     def field(self, V: Array) -> Array:
         """Return K V, with float64 sums."""
         from .sweeps import accurate_product
@@ -146,10 +135,6 @@ class FeatureSpace:
 
     def __init__(self, gram: LinearGram) -> None:
         self.gram = gram
-
-    def order(self, rng: np.random.Generator) -> np.ndarray:
-        """Return a random order of the samples."""
-        return rng.permutation(self.gram.shape[0])
 
     def field(self, V: Array) -> Array:
         """Return Xᵀ V."""
@@ -232,6 +217,17 @@ def _lent(gram: Gram, index: np.ndarray) -> AbstractContextManager[tuple[np.ndar
     return nullcontext(
         (gram.K, index) if isinstance(gram, DenseGram) else (gram.rows(index), np.arange(index.size))
     )
+
+
+def order_by_runs(n: int, rng: np.random.Generator) -> np.ndarray:
+    """Return runs of neighbours in a random order, each in a random order: what they share of K is together.
+
+    The samples are a circle, cut at a random place; the last run is what is left over.
+    """
+    start, runs = rng.integers(n), n // RUN
+    whole = rng.permuted(np.arange(runs * RUN).reshape(runs, RUN), axis=1)[rng.permutation(runs)]
+    rest = runs * RUN + rng.permutation(n - runs * RUN)
+    return np.asarray((np.concatenate([whole.ravel(), rest]) + start) % n)
 
 
 def at_bound(u: Array, mass: Array, bound: Array) -> np.ndarray:
