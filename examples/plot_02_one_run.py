@@ -65,7 +65,7 @@ panel.legend(frameon=False)
 plt.show()
 
 # %%
-# The path stops by itself once C has grown a thirtyfold without a better score, so it does not visit the
+# The path stops by itself once C has grown thirtyfold without a better score, so it does not visit the
 # slow end of the grid. The two are not the same everywhere: a step of the path is close to the solution at
 # its C, not exactly there, and its intercept is part of the kernel. Where the choice is made the difference
 # is small: see the :doc:`tables of twenty data sets </estimators>`.

@@ -93,7 +93,7 @@ def cross_validate_path(
     cv: Any = 5,
     scoring: str | Callable[..., float] | None = None,
     selection: str = "best",
-    growth: float = 30.0,
+    growth: float | None = None,
     steps: int = 100,
     groups: Array | None = None,
     sample_weight: Array | None = None,
@@ -117,10 +117,10 @@ def cross_validate_path(
     selection : {"best", "one_se"}
         The step of the best mean score (the first of them), or the first step within one standard error
         of it: a more regularized model.
-    growth : float
+    growth : float, optional
         Stop when 1/λ has grown by this factor since the best score; the plateau at the start, where
-        every sample is given to the larger class, does not count. With several classes the score may
-        first fall and then rise to its best: 10 is too small for that.
+        every sample is given to the larger class, does not count. None is 30 for two classes and 100 for
+        more, whose score may first fall and then rise to its best.
     steps : int
         At most so many steps.
     groups, sample_weight : arrays (n,), optional
@@ -140,7 +140,7 @@ def cross_validate_path(
     validation = PathValidation(
         gram, y, cv=cv, scoring=scoring, selection=selection, groups=groups, sample_weight=sample_weight
     )
-    stop = NoImprovement("scores", growth)
+    stop = NoImprovement("scores", validation.patience if growth is None else growth)
     path = validation.run(
         solver or DEFAULT_SOLVER, steps, stop=stop, callbacks=callbacks, time_limit=time_limit
     )
@@ -218,6 +218,11 @@ class PathValidation:
             steps=path.steps,
             split_scores=split_scores,
         )
+
+    @property
+    def patience(self) -> float:
+        """The growth of 1/λ without a better score after which to stop."""
+        return 30.0 if len(self.classes) == 2 else 100.0
 
     @property
     def _observers(self) -> dict[str, Metric]:

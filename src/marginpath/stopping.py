@@ -67,7 +67,7 @@ class NoImprovement:
     """
 
     name: str
-    growth: float = 30.0
+    growth: float = 100.0
     steps: int | None = None
 
     def __post_init__(self) -> None:

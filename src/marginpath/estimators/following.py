@@ -17,7 +17,7 @@ from ..arrays import Array
 from ..certificates import state_margin_bounds
 from ..cluster import adapted
 from ..compact import ModelHistory
-from ..gram import Gram
+from ..gram import Gram, LinearGram
 from ..hard_margin import MarginStatus, maximum_margin
 from ..momentum import Inertia
 from ..path import Path, Status
@@ -30,7 +30,7 @@ from ..solvers.base import State
 from ..stopping import CertifiedMargin, Discrepancy, NoImprovement
 
 #: Several sweeps a step: with one, a path with an intercept falls behind λ_t where labels are noisy.
-SWEEPS = replace(DEFAULT_SOLVER, sweeps=3, passes=3)
+SWEEPS, FEATURE_SWEEPS = replace(DEFAULT_SOLVER, sweeps=3, passes=3), replace(DEFAULT_SOLVER, sweeps=5)
 #: Factor between two values of 1/λ, and most steps: what the steps of a method can follow.
 RATIO = {"coordinate": SWEEPS.ratio, "inertial": 1.05, "gradient": 1.02}
 STEPS = {"coordinate": 100, "inertial": 1000, "gradient": 3000}
@@ -115,7 +115,7 @@ class Follower:
             validation.judge.kept = list(self.before.decisions)
         self.watch(validation.models)
         patience = None if ask.n_iter_no_change == "auto" else ask.n_iter_no_change
-        stop = NoImprovement("scores", steps=patience)
+        stop = NoImprovement("scores", validation.patience, steps=patience)
         if self.before is None:
             path = validation.run(self._solver(validation.problem), self._steps, stop=stop, **self._limits)
         else:
@@ -181,8 +181,9 @@ class Follower:
     def _solver(self, problem: Problem) -> Solver[Any]:
         schedule = None if self.settings.schedule == "auto" else self.settings.schedule
         if self.method == "coordinate":
-            tol = 0.0 if self.settings.stopping == "margin" else SWEEPS.tol
-            return adapted(replace(SWEEPS, schedule=schedule, seed=self.seed, tol=tol), problem.gram)
+            sweeps = FEATURE_SWEEPS if isinstance(problem.gram, LinearGram) else SWEEPS
+            tol = 0.0 if self.settings.stopping == "margin" else sweeps.tol
+            return adapted(replace(sweeps, schedule=schedule, seed=self.seed, tol=tol), problem.gram)
         schedule = schedule or geometric_schedule(problem, RATIO[self.method])
         momentum = Inertia() if self.method == "inertial" else None
         if problem.gram.dtype != problem.xp.float64:

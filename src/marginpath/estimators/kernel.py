@@ -64,7 +64,8 @@ class MarginPathClassifier(BasePathClassifier):
     validation_fraction : float
         For stopping="holdout".
     n_iter_no_change : "auto" or int
-        Stop after so many steps without a better score; "auto" waits until 1/λ has grown a thirtyfold.
+        Stop after so many steps without a better score; "auto" waits until 1/λ has grown thirtyfold,
+        or a hundredfold with more than two classes.
     tol : float
         For stopping="margin".
     max_iter : "auto" or int

@@ -11,7 +11,7 @@ from .. import threads
 from ..arrays import Array
 from ..problem import Problem
 from ..schedules import GeometricDecay, Schedule, box_size
-from .spaces import Sweeps, SweepState, at_bound, order_by_runs, space_of
+from .spaces import KernelSpace, Sweeps, SweepState, at_bound, order_by_runs, space_of
 
 _LARGEST = {"float32": 1e18, "float64": 1e150}  # box sizes past which there is no box
 
@@ -122,7 +122,8 @@ class CoordinateDescent:
         space = space_of(problem.gram)
 
         n, rngs = problem.shape[0], [np.random.default_rng([self.seed, t, s]) for s in range(self.sweeps)]
-        orders = [rng.permutation(n) if self.passes == 1 else order_by_runs(n, rng) for rng in rngs]
+        by_runs = self.passes > 1 and isinstance(space, KernelSpace)
+        orders = [order_by_runs(n, rng) if by_runs else rng.permutation(n) for rng in rngs]
         sweeps = Sweeps(orders, self.tol, self._constant(problem), self.passes)
         cores = self.threads or threads.available()
         u, f, g, offset = space.advance(problem, state, bound, sweeps, cores)
