@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -88,9 +89,7 @@ def test_a_fold_is_the_column_run_alone(moons):
     signs[test] = 0
     constant = fitted._constant
     gram = mp.Gram.from_matrix(rbf_kernel(X, gamma=fitted.gamma_) + constant)
-    solver = mp.CoordinateDescent(
-        fitted.schedule_, sweeps=3, passes=3, tol=fitted.path_.solver.tol, seed=fitted.path_.solver.seed
-    )
+    solver = replace(fitted.path_.solver, schedule=fitted.schedule_)
     alone = mp.run(solver, mp.Problem(gram, signs), fitted.step_).last
     close(fitted.out_of_fold_[test], -alone.scores[test])
 

@@ -132,7 +132,7 @@ def remarks(report: Report) -> list[str]:
     lines.append(
         "Seconds are medians; × ours: median (lowest to highest) of the time over ours in the same round. "
         f"Warming up on small data (imports, compilation) is not in them; it took up to {_number(warm)} s."
-        + ("" if report.quick else f" Before every turn, {AT_HAND / 2**30:g} GiB are written and freed.")
+        + ("" if report.quick else f" Before every turn here, {AT_HAND / 2**30:g} GiB are written and freed.")
     )
     machine = report.machine
     lines.append(f"{machine['processor']}, {machine['cores']} cores, {machine['system']}, {machine['date']}")
