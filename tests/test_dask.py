@@ -23,6 +23,7 @@ da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 
 from marginpath import cluster as mc  # noqa: E402
+from marginpath.cluster.loading import workers_of  # noqa: E402
 
 ALGORITHMS = {
     "Algorithm 1": mp.DualDescent(mp.PowerDecay(1.0)),
@@ -113,6 +114,13 @@ def test_the_certified_product_is_within_its_error(pair, samples):
     found, error = there.product_with_error(V)
     assert np.all(np.abs(found - exact) <= 2 * np.sqrt(here.diagonal)[:, None] * error)
     assert np.all(error < 1e-12 * np.max(np.abs(exact)) * N)
+
+
+def test_workers_are_known_at_any_moment(cluster):
+    """A client forgets its workers whenever it looks after the scheduler; here it does so all the time."""
+    with dask.config.set({"distributed.client.scheduler-info-interval": "1ms"}):
+        with distributed.Client(cluster, set_as_default=False) as busy:
+            assert {len(workers_of(busy)) for _ in range(300)} == {2}
 
 
 def test_products_of_many_columns_do_not_mix(pair):

@@ -88,8 +88,13 @@ def find_client(client: Any) -> Any:
 
 
 def workers_of(client: Any) -> dict[str, dict[str, Any]]:
-    """Return what the scheduler knows of its workers, by address; raise where there is none."""
-    found: dict[str, dict[str, Any]] = dict(sorted(client.scheduler_info(n_workers=-1)["workers"].items()))
+    """Return what the scheduler knows of its workers, by address; raise where there is none.
+
+    The scheduler itself is asked: ``client.scheduler_info`` answers from a copy that the client
+    replaces every other second by one without workers.
+    """
+    known = client.sync(client.scheduler.identity)["workers"]
+    found: dict[str, dict[str, Any]] = dict(sorted(known.items()))
     if not found:
         raise ValueError("The Dask cluster has no workers. Start some: cluster.scale(2), or dask worker.")
     return found
