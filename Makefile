@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DATA := $(if $(MARGINPATH_DATA),$(MARGINPATH_DATA),$(wildcard ../shared/data))
 
-.PHONY: demo install test test-all lint docs clean
+.PHONY: demo install test test-all test-lowest lint docs clean
 
 demo: install
 	$(BIN)/marginpath demo
@@ -25,6 +25,13 @@ test: install lint
 test-all: install lint
 	MARGINPATH_DATA='$(DATA)' $(BIN)/python -m pytest -m 'heavy or not heavy'
 
+# With the oldest versions that pyproject.toml allows; what is newer below them may call them deprecated.
+test-lowest: install
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-lowest
+	$(BIN)/uv pip install --quiet --python .venv-lowest --resolution lowest-direct --editable '.[dev]'
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MARGINPATH_DATA='$(DATA)' \
+	  .venv-lowest/bin/python -m pytest --numprocesses=2 -W ignore::DeprecationWarning
+
 lint: install
 	$(BIN)/ruff check --quiet
 	$(BIN)/ruff format --quiet --check
@@ -37,4 +44,4 @@ docs: install
 	@echo "Open docs/_build/html/index.html"
 
 clean:
-	rm -rf .venv build dist docs/_build docs/api/generated docs/auto_examples .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-lowest build dist docs/_build docs/api/generated docs/auto_examples .mypy_cache .pytest_cache .ruff_cache

@@ -30,6 +30,7 @@ EXPECTED = {
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:The least populated class")
 @parametrize_with_checks(
     [cls(random_state=0) for cls in BOTH], expected_failed_checks=lambda estimator: EXPECTED
 )

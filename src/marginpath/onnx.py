@@ -59,7 +59,10 @@ def to_onnx(model: Any, X: Any, *, target_opset: int | None = None) -> Any:
             f"{type(last).__name__}. For other compositions call register() and use skl2onnx.to_onnx."
         )
     options = {id(last): {"zipmap": False, "raw_scores": not hasattr(last, "temperature_")}}
-    return _skl2onnx().to_onnx(model, X[:1], options=options, target_opset=target_opset)
+    made = _skl2onnx().to_onnx(model, X[:1], options=options, target_opset=target_opset)
+    oldest = import_module("onnx.helper").find_min_ir_version_for
+    made.ir_version = oldest(made.opset_import)  # for runtimes older than the installed onnx
+    return made
 
 
 def register() -> None:

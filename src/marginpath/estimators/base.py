@@ -113,6 +113,8 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         if sample_weight is not None:
             weight = to_numpy(sample_weight) if is_array_api_obj(sample_weight) else sample_weight
             sample_weight = _check_sample_weight(weight, codes, dtype=np.float64, ensure_non_negative=True)
+            if not sample_weight.any():  # scikit-learn before 1.8 takes them
+                raise ValueError("All sample weights are zero: nothing is left to learn from.")
         before = self._before(X, classes, codes)
 
         self.classes_, self._codes, self._X_fit = classes, codes, X
