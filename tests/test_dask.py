@@ -118,9 +118,9 @@ def test_the_certified_product_is_within_its_error(pair, samples):
 
 def test_workers_are_known_at_any_moment(cluster):
     """A client forgets its workers whenever it looks after the scheduler; here it does so all the time."""
-    with dask.config.set({"distributed.client.scheduler-info-interval": "1ms"}):
-        with distributed.Client(cluster, set_as_default=False) as busy:
-            assert {len(workers_of(busy)) for _ in range(300)} == {2}
+    often = dask.config.set({"distributed.client.scheduler-info-interval": "1ms"})
+    with often, distributed.Client(cluster, set_as_default=False) as busy:
+        assert {len(workers_of(busy)) for _ in range(300)} == {2}
 
 
 def test_products_of_many_columns_do_not_mix(pair):
