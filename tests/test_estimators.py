@@ -167,22 +167,23 @@ def test_cross_validation_table(iris):
     splits = np.stack([table[f"split{j}_test_score"] for j in range(5)])
     np.testing.assert_allclose(table["mean_test_score"], splits.mean(axis=0))
     np.testing.assert_allclose(table["std_test_score"], splits.std(axis=0))
-    best = int(np.argmin(table["rank_test_score"]))
-    assert table["params"][best] == {"step": fitted.step_, "C": fitted.C_}
+    assert table["params"][fitted.step_ - 1] == {"step": fitted.step_, "C": fitted.C_}
     assert fitted.score(X, y) > 0.95
     by_fold = fitted.classes_[fitted.out_of_fold_.argmax(axis=1)]
-    assert np.mean(by_fold == y) == pytest.approx(table["mean_test_score"][best])
+    assert np.mean(by_fold == y) == pytest.approx(table["mean_test_score"][fitted.step_ - 1])
+    best = mp.MarginPathClassifier(selection="best", random_state=0).fit(X, y)
+    assert np.argmin(best.cv_results_["rank_test_score"]) == best.step_ - 1
 
 
 def test_width_chosen_too(moons):
     X, y = moons
-    fitted = mp.MarginPathClassifier(gamma="tuned", random_state=0).fit(X, y)
+    fitted = mp.MarginPathClassifier(gamma="tuned", selection="best", random_state=0).fit(X, y)
     table = fitted.cv_results_
     assert len(np.unique(table["param_gamma"])) == 10
     assert fitted.gamma_ in table["param_gamma"]
     row = np.flatnonzero((table["param_gamma"] == fitted.gamma_) & (table["param_step"] == fitted.step_))
     assert table["mean_test_score"][row[0]] == table["mean_test_score"].max()
-    plain = mp.MarginPathClassifier(gamma=fitted.gamma_, random_state=0).fit(X, y)
+    plain = mp.MarginPathClassifier(gamma=fitted.gamma_, selection="best", random_state=0).fit(X, y)
     close(decisions(fitted, X), decisions(plain, X), 1e-6)
 
 
@@ -205,8 +206,10 @@ def test_a_rule_object_chooses(moons):
 
 
 def test_patience_in_steps(moons):
-    fitted = mp.MarginPathClassifier(n_iter_no_change=3, random_state=0).fit(*moons)
-    assert fitted.n_iter_ == fitted.step_ + 3
+    best = mp.MarginPathClassifier(n_iter_no_change=3, selection="best", random_state=0).fit(*moons)
+    assert best.n_iter_ == best.step_ + 3
+    smooth = mp.MarginPathClassifier(n_iter_no_change=3, random_state=0).fit(*moons)
+    assert smooth.n_iter_ == best.n_iter_
 
 
 def test_one_standard_error_is_earlier(moons):

@@ -1,10 +1,13 @@
+import hypothesis.extra.numpy as hnp
+import hypothesis.strategies as st
 import numpy as np
 import pytest
+from hypothesis import given
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedKFold
 
 import marginpath as mp
-from marginpath.selection import fold_columns
+from marginpath.selection import fold_columns, smoothed
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +46,28 @@ def test_the_chosen_step_predicts_well(noisy):
     errors = np.mean(decisions * data.y_test[:, None] <= 0, axis=0)
     assert errors[found.step - 1] <= errors.min() + 0.02
     assert errors[found.step - 1] <= errors[-1]
-    assert found.best_score == pytest.approx(found.mean_scores[1:].max())
+
+
+@pytest.mark.parametrize(("selection", "judged"), [("best", np.asarray), ("smooth", smoothed)])
+def test_the_first_step_of_the_best_score_is_chosen(noisy, selection, judged):
+    _, y, gram = noisy
+    found = mp.cross_validate_path(None, gram, y, selection=selection)
     mean = found.mean_scores[1:]
-    assert found.step == found.steps[1:][np.argmax(mean > mean.max() - 1e-9)]
+    assert found.step == 1 + np.argmax(judged(mean) > judged(mean).max() - 1e-9)
+    assert found.best_score == mean[found.step - 1]
+
+
+def test_a_lonely_spike_does_not_beat_a_hill():
+    hill = np.array([0.5, 0.5, 0.9, 0.5, 0.5, 0.7, 0.8, 0.8, 0.8, 0.7])
+    assert smoothed(hill).argmax() == 7
+
+
+@given(hnp.arrays(float, st.integers(1, 12), elements=st.floats(0, 1)))
+def test_smoothed_scores_stay_among_their_neighbours(scores):
+    near = np.lib.stride_tricks.sliding_window_view(np.pad(scores, 2, constant_values=np.nan), 5)
+    assert np.all(smoothed(scores) >= np.nanmin(near, axis=1) - 1e-12)
+    assert np.all(smoothed(scores) <= np.nanmax(near, axis=1) + 1e-12)
+    np.testing.assert_allclose(smoothed(scores)[::-1], smoothed(scores[::-1]), atol=1e-12)
 
 
 def test_one_standard_error_is_earlier_and_not_much_worse(noisy):
@@ -120,7 +142,7 @@ def test_bad_input(noisy):
     _, y, gram = noisy
     with pytest.raises(ValueError, match=r"'neg_log_loss' needs more than decision values.*predict_proba"):
         mp.cross_validate_path(None, gram, y, scoring="neg_log_loss")
-    with pytest.raises(ValueError, match="selection must be 'best' or 'one_se', got 'first'"):
+    with pytest.raises(ValueError, match="selection must be one of smooth, best, one_se, got 'first'"):
         mp.cross_validate_path(None, gram, y, selection="first")
     with pytest.raises(
         ValueError, match=r"300 samples and at least two classes, got shape \(300,\) and 1 class"

@@ -235,8 +235,9 @@ def _fit_watched(classifier: Any, X: Any, y: Any, watch: Callable[..., Any] | No
 
 def _reason_of_folds(clf: Any, folds: tuple[np.ndarray, np.ndarray]) -> str:
     mean, spread = (float(part[clf.step_ - 1]) for part in folds)
+    lowest = "lowest" if clf.selection == "best" else "lowest smoothed"
     if clf.stopping == "holdout":
-        return f"the lowest error on the {clf.validation_fraction:.0%} of the rows set aside, {mean:.1%}"
+        return f"the {lowest} error on the {clf.validation_fraction:.0%} of the rows set aside, {mean:.1%}"
     n_folds = clf.path_["scores"].shape[1]
     measured = "error" if clf.scoring is None else f"1 − {clf.scoring}"
     if clf.selection == "one_se":
@@ -245,7 +246,7 @@ def _reason_of_folds(clf: Any, folds: tuple[np.ndarray, np.ndarray]) -> str:
             f"{mean:.1%} ± {spread:.1%} "
             f"over {n_folds} folds"
         )
-    return f"the lowest cross-validated {measured}, {mean:.1%} ± {spread:.1%} over {n_folds} folds"
+    return f"the {lowest} cross-validated {measured}, {mean:.1%} ± {spread:.1%} over {n_folds} folds"
 
 
 def _versions() -> dict[str, str]:

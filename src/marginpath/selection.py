@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.ndimage import correlate1d
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
@@ -32,6 +33,8 @@ from .stopping import NoImprovement
 
 #: The solver of :func:`cross_validate_path` where none is given.
 DEFAULT_SOLVER = CoordinateDescent(tol=0.01)
+#: How scores choose a step.
+SELECTIONS = ("smooth", "best", "one_se")
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ def cross_validate_path(
     *,
     cv: Any = 5,
     scoring: str | Callable[..., float] | None = None,
-    selection: str = "best",
+    selection: str = "smooth",
     growth: float | None = None,
     steps: int = 100,
     groups: Array | None = None,
@@ -114,9 +117,11 @@ def cross_validate_path(
         As in scikit-learn; an int means stratified folds.
     scoring : str or callable, optional
         A scorer that needs only decision values or labels; None is the accuracy.
-    selection : {"best", "one_se"}
-        The step of the best mean score (the first of them), or the first step within one standard error
-        of it: a more regularized model.
+    selection : {"smooth", "best", "one_se"}
+        The step of the best mean score, the first of them. "smooth": each mean averaged with those of its
+        neighbours, whose models are nearly the same, so that luck chooses less.
+        "best": each by itself. "one_se": the first step within one standard error of the best, a more
+        regularized model.
     growth : float, optional
         Stop when 1/λ has grown by this factor since the best score; the plateau at the start, where
         every sample is given to the larger class, does not count. None is 30 for two classes and 100 for
@@ -161,13 +166,13 @@ class PathValidation:
         *,
         cv: Any = 5,
         scoring: str | Callable[..., float] | None = None,
-        selection: str = "best",
+        selection: str = "smooth",
         groups: Array | None = None,
         sample_weight: Array | None = None,
         score_weight: Array | None = None,
     ) -> None:
-        if selection not in ("best", "one_se"):
-            raise ValueError(f"selection must be 'best' or 'one_se', got {selection!r}.")
+        if selection not in SELECTIONS:
+            raise ValueError(f"selection must be one of {', '.join(SELECTIONS)}, got {selection!r}.")
         labels = to_numpy(y)
         self.classes, codes = np.unique(labels, return_inverse=True)
         if labels.shape != (gram.shape[0],) or len(self.classes) < 2:
@@ -202,6 +207,8 @@ class PathValidation:
         """Return the path with the step that its out-of-fold scores choose."""
         split_scores = path["scores"]
         mean = split_scores[1:].mean(axis=1)  # the start, u = 0, is no classifier
+        if self.selection == "smooth":
+            mean = smoothed(mean)
         best = int(np.argmax(mean >= mean.max() - 1e-12))  # the first one, whatever the rounding
         if self.selection == "one_se":
             error = split_scores[1 + best].std(ddof=1) / np.sqrt(split_scores.shape[1])
@@ -244,6 +251,20 @@ class PathValidation:
     def _models_alone(self) -> Problem:
         gram = self.problem.gram
         return self.problem.columns(gram.xp.asarray(self.model_columns, device=gram.device))
+
+
+def smoothed(values: np.ndarray) -> np.ndarray:
+    """Return the means of each value and its neighbours, two on either side, with weights 1, 2, 3, 2, 1.
+
+    Examples
+    --------
+    >>> smoothed(np.array([0.0, 0.0, 0.0, 9.0, 0.0, 0.0]))
+    array([0.   , 1.125, 2.   , 3.   , 2.25 , 1.5  ])
+    """
+    weighted, weights = (
+        correlate1d(x, [1.0, 2.0, 3.0, 2.0, 1.0], mode="constant") for x in (values, np.ones_like(values))
+    )
+    return np.asarray(weighted / weights)
 
 
 def class_signs(codes: np.ndarray, n_classes: int) -> np.ndarray:

@@ -119,7 +119,7 @@ class TunedOnGpu:
         """Return the matrix and the chosen model."""
         gram = choose_gram(data.X, mp.Gaussian(SIGMA), precision=self.precision, device="cuda")
         solver = inertial(gram, _signs(data), self.ratio)
-        validation = PathValidation(gram, data.y)
+        validation = PathValidation(gram, data.y, selection="best")
         found = validation.choose(validation.run(solver, self.steps, stop=None))
         wait()
         return gram, found
@@ -227,7 +227,11 @@ class Classifier:
     def __call__(self, data: Dataset) -> mp.MarginPathClassifier:
         """Return it fitted; the samples come from main memory."""
         model = mp.MarginPathClassifier(
-            gamma=1 / (2 * SIGMA**2), precision=self.precision, random_state=0, **self.settings
+            gamma=1 / (2 * SIGMA**2),
+            precision=self.precision,
+            selection="best",
+            random_state=0,
+            **self.settings,
         )
         with (
             threads.limited(2),

@@ -43,7 +43,7 @@ def fit(
     degree: fitting.Degree = 3,
     stopping: fitting.Stopping = "cv",
     cv: fitting.Folds = 5,
-    selection: fitting.Selection = "best",
+    selection: fitting.Selection = "smooth",
     scoring: fitting.Scoring = None,
     noise_level: fitting.NoiseLevel = None,
     balanced: fitting.Balanced = False,

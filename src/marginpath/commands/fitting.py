@@ -14,6 +14,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ..estimators import LinearMarginPathClassifier, MarginPathClassifier
 from ..modelfile import Model
+from ..selection import SELECTIONS
 from ..tables import Columns, NotThere, Table, Unusable, check_target, remarks
 from .talking import tell
 
@@ -107,7 +108,8 @@ Selection = Annotated[
     typer.Option(
         "--selection",
         metavar="HOW",
-        help="best, or one_se: the first step within a standard error of the best.",
+        help="The best score of neighbouring steps together (smooth), of a step by itself (best), or the "
+        "first step within a standard error of the best (one_se).",
         rich_help_panel=_PATH,
     ),
 ]
@@ -150,7 +152,7 @@ class Settings:
     degree: int = 3
     stopping: str = "cv"
     cv: int = 5
-    selection: str = "best"
+    selection: str = "smooth"
     scoring: str | None = None
     noise_level: float | None = None
     balanced: bool = False
@@ -166,7 +168,7 @@ class Settings:
         for name, value, known in (
             ("--kernel", self.kernel, KERNELS),
             ("--stopping", self.stopping, STOPPING),
-            ("--selection", self.selection, ("best", "one_se")),
+            ("--selection", self.selection, SELECTIONS),
         ):
             if value not in known:
                 raise NotThere(f"{name} {value} is none of {', '.join(known)}.")

@@ -29,7 +29,7 @@ from ..arrays import Array, device, is_numpy, namespace, take_rows, to_numpy
 from ..calibration import fit_temperature, probabilities
 from ..certificates import contradictory
 from ..devices import on_gpu
-from ..selection import CrossValidatedPath, class_signs
+from ..selection import SELECTIONS, CrossValidatedPath, class_signs
 from .callbacks import CallbackSupportMixin, Progress, StepCallbacks, with_callbacks
 from .following import Followed, Follower
 
@@ -57,7 +57,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         "stopping": [StrOptions({"cv", "holdout", "margin", "discrepancy"}), callable, None],
         "cv": ["cv_object"],
         "scoring": [str, callable, None],
-        "selection": [StrOptions({"best", "one_se"})],
+        "selection": [StrOptions(set(SELECTIONS))],
         "noise_level": [Interval(Real, 0, 1, closed="left"), None],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],

@@ -99,7 +99,7 @@ class Follower:
         cv, selection = ask.cv, ask.selection
         if ask.stopping == "holdout":
             cv = StratifiedShuffleSplit(1, test_size=ask.validation_fraction, random_state=self.seed)
-            selection = "best"
+            selection = "smooth" if selection == "one_se" else selection
         validation = PathValidation(
             gram,
             self.y,
@@ -218,7 +218,7 @@ class Follower:
 
     def _unfinished(self, followed: Followed) -> bool:
         if followed.validation is not None:
-            return followed.step == followed.path.last.t > 1
+            return followed.step == followed.path.last.t > 1 and bool(followed.path.running().any())
         if self.settings.stopping == "margin" and self.method == "coordinate":
             return False  # the exact finish tells
         return self._rule() is not None and bool(followed.path.running().any())

@@ -57,8 +57,9 @@ class MarginPathClassifier(BasePathClassifier):
         For stopping="cv".
     scoring : str or callable, optional
         A scorer that needs only decision values or labels; None is the accuracy.
-    selection : {"best", "one_se"}
-        The step of the best mean score, or the first one within a standard error of it.
+    selection : {"smooth", "best", "one_se"}
+        The step of the best mean score, averaged with those of two steps on either side or by itself, or
+        the first one within a standard error of the best.
     noise_level : float, optional
         For stopping="discrepancy": the share of labels to take for wrong.
     validation_fraction : float
@@ -157,7 +158,7 @@ class MarginPathClassifier(BasePathClassifier):
         stopping: Any = "cv",
         cv: Any = 5,
         scoring: Any = None,
-        selection: str = "best",
+        selection: str = "smooth",
         noise_level: float | None = None,
         validation_fraction: float = 0.1,
         n_iter_no_change: int | str = "auto",

@@ -60,7 +60,7 @@ separable_, n_features_in_, feature_names_in_
         stopping: Any = "cv",
         cv: Any = 5,
         scoring: Any = None,
-        selection: str = "best",
+        selection: str = "smooth",
         noise_level: float | None = None,
         validation_fraction: float = 0.1,
         n_iter_no_change: int | str = "auto",
