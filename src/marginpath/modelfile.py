@@ -6,7 +6,7 @@ import os
 import sys
 import zipfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -221,16 +221,11 @@ def _known(name: str) -> type | None:
 
 def _fit_watched(classifier: Any, X: Any, y: Any, watch: Callable[..., Any] | None) -> None:
     """Fit, with one more callback of the run."""
-    if watch is not None:
-        search = classifier._search
-        classifier._search = lambda X, follower: search(
-            X, replace(follower, callbacks=(*follower.callbacks, watch))
-        )
+    classifier._watchers = () if watch is None else (watch,)
     try:
         classifier.fit(X, y)
     finally:
-        if watch is not None:
-            del classifier._search
+        del classifier._watchers
 
 
 def _reason_of_folds(clf: Any, folds: tuple[np.ndarray, np.ndarray]) -> str:

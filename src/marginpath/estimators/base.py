@@ -29,6 +29,7 @@ from ..arrays import Array, device, is_numpy, namespace, take_rows, to_numpy
 from ..calibration import fit_temperature, probabilities
 from ..certificates import contradictory
 from ..devices import on_gpu
+from ..running import Callback
 from ..selection import SELECTIONS, CrossValidatedPath, class_signs
 from .callbacks import CallbackSupportMixin, Progress, StepCallbacks, with_callbacks
 from .following import Followed, Follower
@@ -50,6 +51,9 @@ def _tells_probabilities(self: BasePathClassifier) -> bool:
 
 class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """A classifier that is one step of a path; subclasses say where the Gram matrix comes from."""
+
+    #: Further callbacks of the run, for the command line's bar of progress.
+    _watchers: tuple[Callback, ...] = ()
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "method": [StrOptions({"auto", "coordinate", "inertial", "gradient"})],
@@ -130,7 +134,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
             sample_weight=sample_weight,
             fit_weight=_fit_weight(sample_weight, self.class_weight, y),
             groups=groups,
-            callbacks=(told, Progress()) if self.verbose else (told,),
+            callbacks=(told, *self._watchers, *([Progress()] if self.verbose else [])),
             deadline=None if self.time_limit is None else begin + self.time_limit,
             before=before,
             watch=partial(setattr, self, "_models"),
