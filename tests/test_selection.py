@@ -48,26 +48,31 @@ def test_the_chosen_step_predicts_well(noisy):
     assert errors[found.step - 1] <= errors[-1]
 
 
-@pytest.mark.parametrize(("selection", "judged"), [("best", np.asarray), ("smooth", smoothed)])
+@pytest.mark.parametrize(("selection", "judged"), [("best", lambda mean, C: mean), ("smooth", smoothed)])
 def test_the_first_step_of_the_best_score_is_chosen(noisy, selection, judged):
     _, y, gram = noisy
     found = mp.cross_validate_path(None, gram, y, selection=selection)
     mean = found.mean_scores[1:]
-    assert found.step == 1 + np.argmax(judged(mean) > judged(mean).max() - 1e-9)
+    score = judged(mean, found.path["bound"][1:])
+    assert found.step == 1 + np.argmax(score >= score.max() - 1e-7)
     assert found.best_score == mean[found.step - 1]
+    assert found.path["bound"][found.step] == found.C
 
 
 def test_a_lonely_spike_does_not_beat_a_hill():
     hill = np.array([0.5, 0.5, 0.9, 0.5, 0.5, 0.7, 0.8, 0.8, 0.8, 0.7])
-    assert smoothed(hill).argmax() == 7
+    assert smoothed(hill, 1.5 ** np.arange(10)).argmax() == 7
 
 
-@given(hnp.arrays(float, st.integers(1, 12), elements=st.floats(0, 1)))
-def test_smoothed_scores_stay_among_their_neighbours(scores):
+@given(hnp.arrays(float, st.integers(1, 12), elements=st.floats(0, 1)), st.floats(1, 4))
+def test_smoothed_scores_stay_among_their_neighbours(scores, ratio):
+    C = ratio ** np.arange(len(scores))
     near = np.lib.stride_tricks.sliding_window_view(np.pad(scores, 2, constant_values=np.nan), 5)
-    assert np.all(smoothed(scores) >= np.nanmin(near, axis=1) - 1e-12)
-    assert np.all(smoothed(scores) <= np.nanmax(near, axis=1) + 1e-12)
-    np.testing.assert_allclose(smoothed(scores)[::-1], smoothed(scores[::-1]), atol=1e-12)
+    assert np.all(smoothed(scores, C) >= np.nanmin(near, axis=1) - 1e-12)
+    assert np.all(smoothed(scores, C) <= np.nanmax(near, axis=1) + 1e-12)
+    np.testing.assert_allclose(smoothed(scores, C)[::-1], smoothed(scores[::-1], C), atol=1e-12)
+    if ratio >= 3:
+        np.testing.assert_array_equal(smoothed(scores, C), scores)
 
 
 def test_one_standard_error_is_earlier_and_not_much_worse(noisy):

@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.ndimage import correlate1d
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
@@ -118,10 +117,10 @@ def cross_validate_path(
     scoring : str or callable, optional
         A scorer that needs only decision values or labels; None is the accuracy.
     selection : {"smooth", "best", "one_se"}
-        The step of the best mean score, the first of them. "smooth": each mean averaged with those of its
-        neighbours, whose models are nearly the same, so that luck chooses less.
-        "best": each by itself. "one_se": the first step within one standard error of the best, a more
-        regularized model.
+        The step of the best mean score, the first of them. "smooth": each mean averaged with those of
+        neighbours with a similar C, whose models are nearly the same, so that luck chooses less. "best":
+        each by itself. "one_se": the first step within one standard error of the best, a more regularized
+        model.
     growth : float, optional
         Stop when 1/λ has grown by this factor since the best score; the plateau at the start, where
         every sample is given to the larger class, does not count. None is 30 for two classes and 100 for
@@ -206,10 +205,10 @@ class PathValidation:
     def choose(self, path: Path) -> CrossValidatedPath:
         """Return the path with the step that its out-of-fold scores choose."""
         split_scores = path["scores"]
-        mean = split_scores[1:].mean(axis=1)  # the start, u = 0, is no classifier
+        mean, C = split_scores[1:].mean(axis=1), path["bound"][1:]  # the start, u = 0, is no classifier
         if self.selection == "smooth":
-            mean = smoothed(mean)
-        best = int(np.argmax(mean >= mean.max() - 1e-12))  # the first one, whatever the rounding
+            mean = smoothed(mean, C)
+        best = int(np.argmax(mean >= mean.max() - 1e-7))  # the first one, whatever the rounding
         if self.selection == "one_se":
             error = split_scores[1 + best].std(ddof=1) / np.sqrt(split_scores.shape[1])
             best = int(np.argmax(mean >= mean[best] - error))
@@ -219,7 +218,7 @@ class PathValidation:
             models=self.models,
             classes=self.classes,
             step=step,
-            C=float(path.rows["bound"][best + 1]),
+            C=float(C[best]),
             u=self.judge.squeezed(self.models.u(step)),
             out_of_fold=to_numpy(self.judge.kept[best]),
             steps=path.steps,
@@ -253,18 +252,21 @@ class PathValidation:
         return self.problem.columns(gram.xp.asarray(self.model_columns, device=gram.device))
 
 
-def smoothed(values: np.ndarray) -> np.ndarray:
-    """Return the means of each value and its neighbours, two on either side, with weights 1, 2, 3, 2, 1.
+def smoothed(values: np.ndarray, C: np.ndarray) -> np.ndarray:
+    """Return the means of each value and its neighbours, two on either side.
+
+    A neighbour weighs less the further its C is; with three times or a third of it, nothing.
 
     Examples
     --------
-    >>> smoothed(np.array([0.0, 0.0, 0.0, 9.0, 0.0, 0.0]))
-    array([0.   , 1.125, 2.   , 3.   , 2.25 , 1.5  ])
+    >>> smoothed(np.array([0.0, 0.0, 7.0, 0.0, 0.0]), C=3.0 ** np.arange(0, 2.5, 0.5))
+    array([0.  , 1.75, 3.5 , 1.75, 0.  ])
     """
-    weighted, weights = (
-        correlate1d(x, [1.0, 2.0, 3.0, 2.0, 1.0], mode="constant") for x in (values, np.ones_like(values))
-    )
-    return np.asarray(weighted / weights)
+    step = np.arange(len(values))[:, None]
+    near = step + np.arange(-2, 3)
+    inside, near = (near >= 0) & (near < len(values)), near.clip(0, len(values) - 1)
+    weight = inside * np.maximum(0, 1 - np.abs(np.log(C[near] / C[step])) / np.log(3))
+    return np.asarray((weight * values[near]).sum(axis=1) / weight.sum(axis=1))
 
 
 def class_signs(codes: np.ndarray, n_classes: int) -> np.ndarray:

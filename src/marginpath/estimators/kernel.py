@@ -58,8 +58,8 @@ class MarginPathClassifier(BasePathClassifier):
     scoring : str or callable, optional
         A scorer that needs only decision values or labels; None is the accuracy.
     selection : {"smooth", "best", "one_se"}
-        The step of the best mean score, averaged with those of two steps on either side or by itself, or
-        the first one within a standard error of the best.
+        The step of the best mean score, averaged with those of steps with a similar C or by itself, or the
+        first one within a standard error of the best.
     noise_level : float, optional
         For stopping="discrepancy": the share of labels to take for wrong.
     validation_fraction : float
