@@ -41,10 +41,14 @@ def fill_symmetric(kernel: Kernel, X: Array, dtype: Any = None) -> Array:
         write(K[a:b, a:b], a, b, a, b)
         corner = K[a:b, a:b]
         K[a:b, a:b] = xp.triu(corner) + xp.triu(corner, k=1).T
+        aside = np.empty((b - a, columns), dtype=K.dtype) if is_numpy(K) else None
         for c, e in blocks(n - b, columns):
             c, e = c + b, e + b
-            write(K[a:b, c:e], a, b, c, e)
-            K[c:e, a:b] = K[a:b, c:e].T
+            tile = K[a:b, c:e] if aside is None else aside[:, : e - c]
+            write(tile, a, b, c, e)
+            if aside is not None:  # rows of K are pages apart: slow to transpose
+                K[a:b, c:e] = tile
+            K[c:e, a:b] = tile.T
 
     for_each(fill_rows, blocks(n, height), parallel=is_numpy(K))
     if is_numpy(K) and hasattr(kernel, "diagonal"):
