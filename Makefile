@@ -23,7 +23,7 @@ test: install lint
 	  $(BIN)/python -m pytest --numprocesses=2
 
 test-all: install lint
-	MARGINPATH_DATA='$(DATA)' $(BIN)/python -m pytest -m 'heavy or not heavy'
+	MARGINPATH_DATA='$(DATA)' $(BIN)/python -m pytest --numprocesses=2 -m 'heavy or not heavy'
 
 # With the oldest versions that pyproject.toml allows; what is newer below them may call them deprecated.
 test-lowest: install
