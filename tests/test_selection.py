@@ -64,6 +64,16 @@ def test_a_lonely_spike_does_not_beat_a_hill():
     assert smoothed(hill, 1.5 ** np.arange(10)).argmax() == 7
 
 
+def test_steps_without_regularization_are_neighbours_of_each_other_only():
+    """λ = 0 makes C infinite."""
+    scores = smoothed(np.array([0.2, 0.4, 0.6, 0.8]), np.array([1.0, 1.0, np.inf, np.inf]))
+    np.testing.assert_allclose(scores, [0.3, 0.3, 0.7, 0.7])
+    data = mp.datasets.gaussian_mixture(n_samples=60)
+    gram = mp.Gram.from_kernel(data.X, mp.Gaussian(0.5))
+    found = mp.cross_validate_path(mp.CoordinateDescent(lambda t: max(0.0, 3.0 - t)), gram, data.y, steps=6)
+    assert found.best_score >= found.mean_scores[1:].max() - 0.1
+
+
 @given(hnp.arrays(float, st.integers(1, 12), elements=st.floats(0, 1)), st.floats(1, 4))
 def test_smoothed_scores_stay_among_their_neighbours(scores, ratio):
     C = ratio ** np.arange(len(scores))

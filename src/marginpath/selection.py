@@ -265,7 +265,9 @@ def smoothed(values: np.ndarray, C: np.ndarray) -> np.ndarray:
     step = np.arange(len(values))[:, None]
     near = step + np.arange(-2, 3)
     inside, near = (near >= 0) & (near < len(values)), near.clip(0, len(values) - 1)
-    weight = inside * np.maximum(0, 1 - np.abs(np.log(C[near] / C[step])) / np.log(3))
+    with np.errstate(divide="ignore", invalid="ignore"):  # C is infinite where λ is 0
+        apart = np.where(C[near] == C[step], 0, np.abs(np.log(C[near] / C[step])))
+    weight = inside * np.maximum(0, 1 - apart / np.log(3))
     return np.asarray((weight * values[near]).sum(axis=1) / weight.sum(axis=1))
 
 
