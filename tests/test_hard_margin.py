@@ -167,9 +167,9 @@ def test_linearly_inseparable_data_have_no_margin(n, d, rng):
     X[:2], y[:2] = 1.0, (1, -1) if n == 4 else y[:2]
     found = maximum_margin(mp.Problem(mp.Gram.linear(X), y))
     assert found.status is MarginStatus.CERTIFIED
-    kappa = np.linalg.norm(X, axis=1).max()
     assert found.margin_bounds[0] <= 0 < found.margin_bounds[1] <= found.epsilon
-    assert found.epsilon == pytest.approx(4 * np.sqrt(n * 2.0**-52) * kappa)
+    length = np.average(np.linalg.norm(X, axis=1), weights=-found.u)
+    assert found.epsilon == pytest.approx(4 * np.sqrt(max(n, 8) * 2.0**-52) * length)
 
 
 def test_separable_and_inseparable_columns_do_not_disturb_each_other():

@@ -32,7 +32,8 @@ def test_metrics_are_their_definitions(setting):
     }
     for name, value in expected.items():
         assert float(mp.metrics.METRICS[name](problem, state)) == pytest.approx(value, rel=1e-10), name
-    assert set(mp.metrics.METRICS) == {*expected, "margin_lower", "margin_upper", "bound"}
+    bounds = {f"{prefix}margin_{end}" for prefix in ("", "estimated_") for end in ("lower", "upper")}
+    assert set(mp.metrics.METRICS) == {*expected, *bounds, "bound"}
 
 
 def test_distances_to_a_reference(setting):

@@ -1,4 +1,4 @@
-"""Certificates: what a dual vector proves, rounding included.
+"""Certificates: what a dual vector proves, rounding included; and estimates of it, which cost nothing.
 
 The maximum margin is max min_i y_i⟨w, x_i⟩ over ‖w‖ ≤ 1. For any v = −u ≥ 0 with m = A v and
 ‖w‖² = vᵀm > 0 it lies between min_i m_i / ‖w‖ and ‖w‖ / Σ v_i.
@@ -7,28 +7,37 @@ The maximum margin is max min_i y_i⟨w, x_i⟩ over ‖w‖ ≤ 1. For any v = 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from .arrays import Array
+from .arrays import Array, to_numpy
+from .compensated import compensated_product, relative_error
 from .losses import Hinge
 from .problem import Problem
 from .solvers.base import State
 
+_EPS = float(np.finfo(np.float64).eps)
+_TINY = float(np.finfo(np.float64).tiny)
+_SHORTEST = 1e-280  # √K_ii of a sample whose v_i is left out: its scaled v_i would overflow
+
 
 def margin_bounds(problem: Problem, u: Array) -> tuple[Array, Array]:
-    """Return (lower, upper) bounds on the maximum margin, per column.
+    """Return (lower, upper) bounds on the maximum margin, per column: a proof.
 
-    The product with K is taken anew with float64 accumulation, and its worst-case rounding error is
-    allowed for, so that the interval is a proof for the matrix at hand. An upper end ≤ ε says that
-    nothing separates the data with a margin over ε.
+    They are computed from u and the data alone, by a new product with float64 sums whose worst-case rounding
+    is added, so that they hold for any u, whatever solver it comes from. "The data" are the features of
+    ``Gram.linear``, the samples of a Gram matrix that is not stored, and else the kernel values as they are
+    stored; of a margin that is too small for their precision, ``gram.resolution``, nothing is claimed. An
+    upper end ≤ ε says that nothing separates the data with a margin over ε.
 
     Parameters
     ----------
     u : array of the shape of y
-        Any u ≤ 0, such as ``path.last.u``.
+        Any u ≤ 0, such as ``path.last.u``. Entries of samples that do not count are taken for 0.
 
     Examples
     --------
@@ -38,84 +47,138 @@ def margin_bounds(problem: Problem, u: Array) -> tuple[Array, Array]:
     >>> print(round(float(lower), 6), round(float(upper), 6))
     1.414214 1.414214
     """
-    xp = problem.xp
-    u = xp.asarray(u)
-    if tuple(u.shape) != problem.shape:
-        raise ValueError(f"u has shape {tuple(u.shape)}, but that of y, {problem.shape}, is needed.")
-    if not bool(xp.all(u <= 0)):
+    values = to_numpy(u)
+    if tuple(values.shape) != problem.shape:
+        raise ValueError(f"u has shape {tuple(values.shape)}, but that of y, {problem.shape}, is needed.")
+    if not np.all(values <= 0):
         raise ValueError("u must be at most 0 everywhere (v = −u ≥ 0) for its bounds to hold.")
-    scores, error = problem.gram.product_with_error(problem.Y * u)
-    u = xp.astype(u, xp.float64)
-    lower, upper = _bounds(problem, u, scores, error)
+    lower, upper = _proved(problem, values)
     if problem.gram.rounding:
-        sharp = _bounds(problem, u, scores, error - problem.gram.rounding * _length(problem, u))
-        _warn_where_limited(problem, upper - lower, sharp[1] - sharp[0])
-    return lower, upper
+        _warn_where_limited(problem, values, lower, upper)
+    xp, where = problem.xp, problem.gram.device
+    return xp.asarray(lower, device=where), xp.asarray(upper, device=where)
 
 
 def state_margin_bounds(problem: Problem, state: State) -> tuple[Array, Array]:
-    """Return the same bounds from the scores that the state has, at no product.
+    """Return what :func:`margin_bounds` proves by the u of a state; what is over 0 in it is taken for 0."""
+    return margin_bounds(problem, np.minimum(to_numpy(state.u), 0))
 
-    Rounding of a product over n terms is allowed for as 8 √n eps of the dtype (Higham and Mary, SIAM J. Sci.
-    Comput. 41, 2019: the probability of more is below 1e-10 for independent errors). In float32 this
-    guard is wide; :func:`margin_bounds` is the sharper word.
+
+def estimated_margin_bounds(problem: Problem, state: State) -> tuple[Array, Array]:
+    """Return the two ends from the scores that the state has: free, and no proof.
+
+    The scores are rounded, in float32 visibly, and those of coordinate sweeps are sums of many updates.
     """
     xp = problem.xp
-    guard = 8 * problem.shape[0] ** 0.5 * float(xp.finfo(problem.gram.dtype).eps)
-    u, scores = (xp.astype(x, xp.float64) for x in (state.u, state.scores))
-    scores = scores - getattr(state, "offset", 0.0)  # an intercept is no part of K(Y∘u)
-    spread = (guard + problem.gram.product_rounding) * _length(problem, u)
-    lower, upper = _bounds(problem, u, scores, spread)
-    feasible = xp.all(state.u <= 0, axis=0)
-    trivial_lower, trivial_upper = _trivial(problem)
-    return xp.where(feasible, lower, trivial_lower), xp.where(feasible, upper, trivial_upper)
+    zero = xp.zeros_like(state.u)
+    v = xp.where(problem.mass > 0, xp.maximum(-state.u, zero), zero)
+    scores = state.scores - getattr(state, "offset", 0.0)  # an intercept is no part of K(Y∘u)
+    squared, total = problem.squared_norm(-v, scores), xp.sum(v, axis=0)
+    norm = xp.sqrt(xp.maximum(squared, xp.zeros_like(squared)))
+    one, cap = xp.ones_like(norm), problem.smallest(problem.roots)
+    lower = problem.smallest(problem.margins(scores)) / xp.where(norm > 0, norm, one)
+    upper = norm / xp.where(total > 0, total, one)
+    return xp.where(norm > 0, lower, 0 * norm), xp.minimum(xp.where(total > 0, upper, cap), cap)
 
 
-def _bounds(problem: Problem, u: Array, scores: Array, spread: Array) -> tuple[Array, Array]:
-    """Bounds for scores that are off by at most √K_ii · spread."""
-    xp = problem.xp
-    Y = xp.astype(problem.Y, xp.float64)
-    root, v = problem.roots, -u
-    sums = 2 * v.shape[0] * float(xp.finfo(xp.float64).eps)  # relative error of the sums over samples below
-    total = xp.sum(v, axis=0)
-    smallest = problem.smallest(-Y * scores - root * spread)
-    squared = xp.sum(Y * u * scores, axis=0)
-    error = xp.sum(root * v, axis=0) * spread * (1 + sums) + sums * xp.sum(xp.abs(u * scores), axis=0)
-    norm_low = xp.sqrt(xp.maximum(squared - error, xp.zeros_like(error)))
-    norm_high = xp.sqrt(xp.maximum(squared, xp.zeros_like(error)) + error)
+@dataclass(frozen=True)
+class MarginProofs:
+    """Bounds on the maximum margin, proved by some steps of a path: what one step proves holds for all.
 
-    zero, cap = _trivial(problem)
-    divisor = xp.where(smallest > 0, norm_high, norm_low)
-    safe = xp.where(divisor > 0, divisor, xp.ones_like(divisor))
-    lower = xp.where((divisor > 0) & (total > 0), smallest / safe, zero)
-    safe = xp.where(total > 0, total, xp.ones_like(total))
-    upper = xp.where(total > 0, norm_high / safe * (1 + sums), cap)
-    return xp.asarray(lower), xp.asarray(xp.minimum(upper, cap))
+    Attributes
+    ----------
+    steps : array of int (s,)
+        The steps with a proof, in order; the first is 0, where w = 0 proves that no margin is under 0.
+    lower, upper : arrays (s, k)
+        The bounds proved there, per column.
+
+    Examples
+    --------
+    >>> proofs = MarginProofs(np.array([0, 5]), np.array([[0.0], [0.8]]), np.array([[2.0], [1.2]]))
+    >>> proofs.best
+    (array([0.8]), array([1.2]))
+    >>> proofs.up_to(np.array([3, 5]))[0].ravel()
+    array([0. , 0.8])
+    """
+
+    steps: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+    @classmethod
+    def of(cls, problem: Problem, steps: Sequence[int], u: Callable[[int], np.ndarray]) -> Self:
+        """Prove by u(step) for each of the steps; one product serves all columns of all of them."""
+        k = problem.shape[1]
+        repeated = problem.columns(problem.xp.asarray(np.tile(np.arange(k), len(steps))))
+        ends = margin_bounds(repeated, np.concatenate([np.minimum(u(step), 0) for step in steps], axis=1))
+        lower, upper = (to_numpy(end).reshape(len(steps), k) for end in ends)
+        return cls(np.asarray(steps), lower, upper)
+
+    @property
+    def best(self) -> tuple[np.ndarray, np.ndarray]:
+        """(lower, upper), the best of all steps, per column."""
+        return self.lower.max(axis=0), self.upper.min(axis=0)
+
+    def up_to(self, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the best bounds (len(steps), k) that are proved by each step."""
+        last = np.searchsorted(self.steps, steps, side="right") - 1
+        return np.maximum.accumulate(self.lower)[last], np.minimum.accumulate(self.upper)[last]
+
+    def with_step(self, step: int, lower: np.ndarray, upper: np.ndarray) -> Self:
+        """Return these proofs and that of a later step."""
+        return replace(
+            self,
+            steps=np.append(self.steps, step),
+            lower=np.vstack([self.lower, lower]),
+            upper=np.vstack([self.upper, upper]),
+        )
 
 
-def _length(problem: Problem, u: Array) -> Array:
-    """Return Σ_i √K_ii |u_i|, per column."""
-    xp = problem.xp
-    return xp.sum(problem.roots * xp.abs(u), axis=0)
+def _proved(problem: Problem, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the two ends for u ≤ 0: any v ≥ 0 proves, so that v may be scaled and cut."""
+    gram, roots = problem.gram, problem.gram.roots[:, None]
+    Y, mass = (to_numpy(x).astype(np.float64).reshape(len(u), -1) for x in (problem.Y, problem.mass))
+    counts = mass > 0
+    v = np.where(counts & (roots > _SHORTEST), -u.astype(np.float64).reshape(Y.shape), 0.0)
+    with np.errstate(over="ignore"):
+        v = np.ldexp(v, -_exponent(v))
+        v = np.ldexp(v, -_exponent(roots * v))  # √K_ii v_i ≤ 1
+    cap = np.where(counts, roots, np.inf).min(axis=0)
+    lower, upper = np.zeros_like(cap), cap
+    if np.isfinite(roots).all() and np.isfinite(v).all():
+        found = gram.enclose(Y * v)
+        total = compensated_product(v, np.ones(len(v))) * (1 - relative_error(len(v)))
+        smallest = np.where(counts, Y * found.product - found.error, np.inf).min(axis=0)
+        norm = np.where(smallest > 0, found.high, found.low)
+        usable = (total > 0) & (norm > 0)
+        lower = np.where(usable, _downwards(smallest / np.where(usable, norm, 1)), 0)
+        usable = total > 0
+        upper = np.where(usable, -_downwards(-found.high / np.where(usable, total, 1)), cap)
+    shape = problem.shape[1:]
+    return lower.reshape(shape), np.minimum(upper, cap).reshape(shape)
 
 
-def _warn_where_limited(problem: Problem, width: Array, sharp: Array) -> None:
-    """Say where the interval is wide because the entries of the matrix are rounded."""
-    if bool(problem.xp.any(width > 2 * sharp)):
+def _exponent(values: np.ndarray) -> np.ndarray:
+    """Return the e for which 2^e is just over the largest value, per column."""
+    return np.asarray(np.frexp(values.max(axis=0))[1])
+
+
+def _downwards(x: np.ndarray) -> np.ndarray:
+    """Return x, less than a few of its last digits."""
+    return np.asarray(x - (8 * _EPS * np.abs(x) + _TINY))
+
+
+def _warn_where_limited(problem: Problem, u: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
+    """Say where the interval is wide because the entries of the matrix are rounded beyond their dtype."""
+    v = np.abs(u).astype(np.float64).reshape(len(u), -1)
+    share = problem.gram.rounding * (problem.gram.roots @ v) / np.maximum(v.sum(axis=0), _TINY)
+    if np.any(upper - lower > 0) and np.any(share.reshape(upper.shape) > (upper - lower) / 4):
         warnings.warn(
             f"The precision of the stored kernel matrix limits this certificate: its entries are rounded by "
             f"up to {problem.gram.rounding:.1g}, which is most of the interval. Store it with "
             f"precision='float32' or 'tf32' for a narrower one.",
             stacklevel=3,
         )
-
-
-def _trivial(problem: Problem) -> tuple[Array, Array]:
-    """Return what holds without any v: 0 (take w = 0) and min_i √K_ii (one sample alone)."""
-    xp = problem.xp
-    rounding = 64 * float(xp.finfo(problem.gram.dtype).eps)  # of a diagonal computed from features
-    cap = problem.smallest_root * (1 + rounding)
-    return xp.zeros_like(cap), cap
 
 
 def duality_gap(problem: Problem, state: State) -> Array:

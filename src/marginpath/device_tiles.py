@@ -6,12 +6,15 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Protocol
 
+import numpy as np
+
 from . import fused
 from .arrays import Array, as_floating, blocks, device, namespace, take_rows
 from .devices import is_out_of_memory, torch_device
 from .gram import Gram
 from .kernels import Biased, Gaussian, Kernel, as_kernel
 from .precision import as_precision
+from .tiled import kernel_product, kernel_roots, kernel_rounding
 
 _DIAGONAL = 256
 
@@ -159,6 +162,26 @@ class DeviceTiledGram(Gram):
     def accurate_product(self, V: Array) -> Array:
         """Return K V from kernel values of the samples as they are, with float64 sums."""
         return self._product(self._accurate, self.xp.astype(V, self.xp.float64))
+
+    @property
+    def numbers(self) -> int:
+        """The terms of all distances."""
+        return int(self._n**2 * (self._d + 16))
+
+    @cached_property
+    def roots(self) -> np.ndarray:
+        """√k(x_i, x_i), rounded up, in float64."""
+        return kernel_roots(self.kernel, self._double, self._n)
+
+    def product_with_error(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return K V for the kernel of the samples as they are, in float64, where V is not zero."""
+        product = kernel_product(self.kernel, self._double, V)
+        return product, np.outer(self.roots, kernel_rounding(self._n, self._d) * self._length(V))
+
+    def _double(self, index: Any) -> Array:
+        """Return some of the samples in float64, where products are computed."""
+        some = self._moved(take_rows(self._X, index))
+        return self.xp.astype(some, self.xp.float64, copy=False)
 
     def rows(self, index: Array) -> Array:
         """Return the rows K[index, :]."""

@@ -7,15 +7,16 @@ where, stays in this module.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from .arrays import Array, as_floating, blocks, device, is_numpy, namespace, take_rows, to_numpy
+from .compensated import compensated_product, relative_error
 from .kernels import Laplacian, Linear, ProductKernel, as_kernel, squared_norms
 from .matrices import (
     check_positive_semidefinite,
@@ -29,7 +30,21 @@ from .spectrum import Spectrum, lanczos
 
 _EPS = float(np.finfo(np.float64).eps)
 _RTOL = 0.04  # between the two bounds on the norm
-_SHORT = 32  # terms of a float64 sum that is not compensated
+_BLOCK = 2**22  # numbers that are made float64 at a time
+_TINY = 4 * float(np.finfo(np.float64).smallest_subnormal)
+_SLACK = 1.001  # for the rounding of a bound on rounding
+
+
+class Enclosure(NamedTuple):
+    """What is certain of K V, as NumPy arrays: its entries, and √(VᵀK V) for every column of V.
+
+    Entry (i, j) is within ``error[i, j]`` of ``product[i, j]``, the root between ``low[j]`` and ``high[j]``.
+    """
+
+    product: np.ndarray
+    error: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
 
 
 class Gram(ABC):
@@ -75,11 +90,14 @@ class Gram(ABC):
         numbers = as_precision(precision, X)
         X = numbers.samples(X)
         require_memory(X.shape[0], numbers.storage(X), X)
+        excess = 0.0
         if isinstance(kernel, (ProductKernel, Laplacian)):
             K = fill_symmetric(kernel, X, numbers.storage(X))
         else:
-            K = namespace(X).astype(fill_from_callable(kernel, X), numbers.storage(X), copy=False)
-        return DenseGram(K, lambda Z: kernel(_matching(Z, X.shape[1], "features"), X), numbers)
+            K = fill_from_callable(kernel, X)
+            excess = check_positive_semidefinite(K)
+            K = namespace(X).astype(K, numbers.storage(X), copy=False)
+        return DenseGram(K, lambda Z: kernel(_matching(Z, X.shape[1], "features"), X), numbers, excess)
 
     @staticmethod
     def from_matrix(K: Array) -> DenseGram:
@@ -88,8 +106,7 @@ class Gram(ABC):
         It must be symmetric and without clearly negative eigenvalues.
         """
         K = as_floating(K, "K")
-        check_positive_semidefinite(K)
-        return DenseGram(K)
+        return DenseGram(K, excess=check_positive_semidefinite(K))
 
     @staticmethod
     def linear(X: Array) -> LinearGram:
@@ -139,6 +156,11 @@ class Gram(ABC):
         return self.diagonal.dtype
 
     @property
+    def numbers(self) -> int:
+        """How many numbers a product reads or computes, for a column."""
+        return self.shape[0] ** 2
+
+    @property
     def xp(self) -> Any:
         """Array-API namespace of the entries."""
         return namespace(self.diagonal)
@@ -171,15 +193,36 @@ class Gram(ABC):
     def accurate_product(self, V: Array) -> Array:
         """Return K V with float64 accumulation, whatever the dtype of the entries."""
 
-    def product_with_error(self, V: Array) -> tuple[Array, Array]:
-        """Return K V as ``accurate_product``, and ε_j: entry (i, j) is off by √K_ii ε_j at most."""
-        return self.accurate_product(V), 2 * self.shape[0] * _EPS * self._length(V)
+    @cached_property
+    def roots(self) -> np.ndarray:
+        """√K_ii, rounded up, in float64."""
+        return np.asarray(np.sqrt(to_numpy(self.diagonal).astype(np.float64)) * (1 + 4 * _EPS))
 
-    def _length(self, V: Array) -> Array:
-        """Return Σ_i √K_ii |V_i|, per column."""
-        xp = self.xp
-        root = xp.sqrt(xp.astype(self.diagonal, xp.float64))
-        return xp.tensordot(root, xp.abs(xp.astype(V, xp.float64)), axes=1)
+    @property
+    def resolution(self) -> float:
+        """How far the entries K_ij are from those of a positive semi-definite matrix, over √K_ii √K_jj.
+
+        A w with ‖w‖ under √resolution · Σ √K_ii |V_i| cannot be told from 0.
+        """
+        return 32 * float(self.xp.finfo(self.dtype).eps) + self.rounding
+
+    @abstractmethod
+    def product_with_error(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return K V in float64, and how far off each entry is at most, for V (n, k) with √K_ii |V_i| ≤ 1."""
+
+    def enclose(self, V: np.ndarray) -> Enclosure:
+        """Return K V and √(VᵀK V) with certain bounds, for V (n, k) with √K_ii |V_i| ≤ 1."""
+        product, error = self.product_with_error(V)
+        terms, every = V * product, np.ones(len(V))
+        squared = compensated_product(terms, every)
+        spread = compensated_product(np.abs(V) * error + 2 * relative_error(len(V)) * np.abs(terms), every)
+        low = np.sqrt(np.maximum(squared - _SLACK * spread, 0))
+        high = np.sqrt(np.maximum(squared, 0) + _SLACK * spread)
+        return Enclosure(product, error, low, np.maximum(high, self.resolution**0.5 * self._length(V)))
+
+    def _length(self, V: np.ndarray) -> np.ndarray:
+        """Return Σ_i √K_ii |V_i| per column, rounded up."""
+        return np.asarray(_SLACK * (self.roots @ np.abs(V)))
 
     @abstractmethod
     def cross(self, Z: Array) -> Any:
@@ -226,8 +269,9 @@ class DenseGram(Gram):
         K: Array,
         cross: Callable[[Array], Array] | None = None,
         precision: Precision = PRECISIONS[None],
+        excess: float = 0.0,
     ) -> None:
-        self.K, self.precision = K, precision
+        self.K, self.precision, self._excess = K, precision, excess
         self.rounding, self.product_rounding = precision.rounding, precision.product_rounding
         self._noise = precision.noise
         self._cross = cross or (lambda Z: _matching(Z, K.shape[0], "kernel values, one for each sample,"))
@@ -255,15 +299,17 @@ class DenseGram(Gram):
 
     def accurate_product(self, V: Array) -> Array:
         """Return K V, by the rows of K where V is not zero."""
-        return self.product_with_error(V)[0]
+        return compensated_product(self.K.T if _is_transposed(self.K) else self.K, V)
 
-    def product_with_error(self, V: Array) -> tuple[Array, Array]:
-        """Return K V from compensated sums of short products, and the bound on its rounding.
+    def product_with_error(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return K V from compensated sums, |K_ij| ≤ √K_ii √K_jj + excess telling the error.
 
-        The rounding of the stored entries counts too: |ΔK_ij| ≤ rounding · √K_ii √K_jj.
+        Where the entries are rounded beyond their dtype, that counts too.
         """
-        relative = (min(_SHORT, self.shape[0]) + 4) * _EPS + self.rounding
-        return _compensated_product(self.K, V), relative * self._length(V)
+        relative = relative_error(len(V))
+        product = to_numpy(self.accurate_product(self.xp.asarray(V, device=self.device)))
+        error = np.outer(self.roots, (relative + self.rounding) * self._length(V))
+        return product, error + _SLACK * relative * self._excess * np.abs(V).sum(axis=0)
 
     def cross(self, Z: Array) -> Array:
         """Return the block k(z_i, x_j); for a Gram matrix given as such, Z is that block."""
@@ -295,17 +341,61 @@ class LinearGram(Gram):
         X = take_rows(self.X, index)
         return Linear()(X, X)
 
+    @cached_property
+    def roots(self) -> np.ndarray:
+        """‖x_i‖, rounded up, in float64; rows are scaled, so that nothing under- or overflows."""
+        with np.errstate(over="ignore"):
+            return np.concatenate([np.ldexp(_norms(part), exponent) for part, exponent in self._parts()])
+
+    @property
+    def resolution(self) -> float:
+        """0: X Xᵀ is what X says it is."""
+        return 0.0
+
+    @property
+    def numbers(self) -> int:
+        """The non-zeros of X, twice."""
+        return 2 * int(self.X.nnz if sp.issparse(self.X) else self.X.shape[0] * self.X.shape[1])
+
     def accurate_product(self, V: Array) -> Array:
         """Return X (Xᵀ V) in float64."""
-        return self.product_with_error(V)[0]
+        X = self.X
+        X = X.astype(np.float64) if sp.issparse(X) else self.xp.astype(X, self.xp.float64, copy=False)
+        return X @ compensated_product(self.X, V)
 
-    def product_with_error(self, V: Array) -> tuple[Array, Array]:
-        """Return X w with a compensated w = Xᵀ V, and the bound: that of w, and that of d terms of X w."""
-        xp = self.xp
-        w = _compensated_product(self.X, V)
-        X = self.X.astype(np.float64) if sp.issparse(self.X) else xp.astype(self.X, xp.float64, copy=False)
-        norm = xp.sqrt(xp.sum(w * w, axis=0))
-        return X @ w, _EPS * ((min(_SHORT, X.shape[0]) + 4) * self._length(V) + (X.shape[1] + 2) * norm)
+    def product_with_error(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return those of :meth:`enclose`."""
+        return self.enclose(V)[:2]
+
+    def enclose(self, V: np.ndarray) -> Enclosure:
+        """Return X w and ‖w‖ for a compensated w = Xᵀ V.
+
+        w is off by ``lost`` in norm at most, ⟨x_i, w⟩ by ‖x_i‖ times that, beside the rounding of its sum.
+        """
+        w = to_numpy(compensated_product(self.X, self.xp.asarray(V, device=self.device)))
+        lost = relative_error(len(V)) * self._length(V)
+        spread = lost + (self.X.shape[1] + 2) * _EPS * norm_bounds(w, lost)[1]
+        products, errors = [], []
+        for part, exponent in self._parts():
+            products.append(np.ldexp(part @ w, exponent[:, None]))
+            errors.append(np.ldexp(np.outer(_norms(part), spread), exponent[:, None]) + _TINY)
+        return Enclosure(np.concatenate(products), np.concatenate(errors), *norm_bounds(w, lost))
+
+    def _parts(self) -> Iterator[tuple[Any, np.ndarray]]:
+        """Yield X in blocks of rows, in float64, rows scaled to entries of about 1, and the exponents."""
+        n, d = self.X.shape
+        for a, b in blocks(n, max(1, _BLOCK // max(d, 1))):
+            part = self.X[a:b, :]
+            if sp.issparse(part):
+                part = part.astype(np.float64)
+                largest = np.asarray(abs(part).max(axis=1).todense()).ravel()
+                exponent = np.frexp(largest)[1]
+                part.data = np.ldexp(part.data, -np.repeat(exponent, np.diff(part.indptr)))
+            else:
+                part = to_numpy(part).astype(np.float64)
+                exponent = np.frexp(np.abs(part).max(axis=1))[1]
+                part = np.ldexp(part, -exponent[:, None])
+            yield part, exponent
 
     def cross(self, Z: Array) -> LinearCross:
         """Return Z Xᵀ as an operator."""
@@ -323,22 +413,22 @@ class LinearCross:
         return self.Z @ (self.X.T @ V)
 
 
-def _compensated_product(rows: Array, V: Array) -> Array:
-    """Return rowsᵀ V over the rows where V is not zero: short float64 products, their sum compensated."""
-    xp = namespace(V)
-    index = np.flatnonzero(np.any(to_numpy(V).reshape(V.shape[0], -1) != 0, axis=1))
-    V = take_rows(xp.astype(V, xp.float64), index)
-    total = xp.zeros((rows.shape[1], *V.shape[1:]), dtype=xp.float64, device=device(V))
-    lost = xp.zeros_like(total)
-    for a, b in blocks(len(index), _SHORT):
-        part = take_rows(rows, index[a:b])
-        part = part.astype(np.float64) if sp.issparse(part) else xp.astype(part, xp.float64, copy=False)
-        part = part.T @ V[a:b, ...]
-        sum_ = total + part
-        share = sum_ - total
-        lost = lost + ((total - (sum_ - share)) + (part - share))
-        total = sum_
-    return total + lost
+def norm_bounds(w: np.ndarray, lost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return bounds on the norm, per column, of what is off by ``lost`` at most; tiny squares underflow."""
+    norm = np.sqrt(np.sum(w * w, axis=0))
+    rounding = (len(w) + 4) * _EPS * norm + lost + 1e-150
+    return np.maximum(norm - rounding, 0), norm + rounding
+
+
+def _norms(part: Any) -> np.ndarray:
+    """Return the norms of scaled rows, rounded up."""
+    squares = part.multiply(part).sum(axis=1) if sp.issparse(part) else np.einsum("ij,ij->i", part, part)
+    return np.asarray(np.sqrt(np.asarray(squares).ravel()) * (1 + (part.shape[1] + 4) * _EPS))
+
+
+def _is_transposed(K: Array) -> bool:
+    """Whether the columns of a NumPy array are in one piece, and not its rows."""
+    return isinstance(K, np.ndarray) and K.flags.f_contiguous and not K.flags.c_contiguous
 
 
 def _matching(Z: Array, columns: int, what: str) -> Array:

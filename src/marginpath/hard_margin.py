@@ -12,6 +12,7 @@ none, grows along a direction that proves it.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -54,10 +55,10 @@ class MarginStatus(StrEnum):
         """What the word means."""
         return {
             MarginStatus.EXACT: "The maximum margin is proved to the relative gap that was asked for.",
-            MarginStatus.CERTIFIED: "It is proved that there is no margin over epsilon.",
+            MarginStatus.CERTIFIED: "It is proved that there is no margin over epsilon; smaller ones may be.",
             MarginStatus.ZERO_ROWS: "All-zero samples have no margin: drop zero_rows, or add a constant.",
             MarginStatus.ROUNDING: "Solved, but rounding keeps the bounds further apart than tol.",
-            MarginStatus.LIMITED: "The limit on factorizations was reached before the bounds met tol.",
+            MarginStatus.LIMITED: "The limit on time or work was reached before the bounds met tol.",
         }[self]
 
 
@@ -73,7 +74,8 @@ class MaximumMargin:
     margin_bounds, status
         (lower, upper) on the maximum margin, proved by ``u``; what this tells, a word with a ``sentence``.
     epsilon
-        Margins up to here may be rounding of the bounds, or of K: 2 max √K_ii · √max(4n eps, 8 eps of K).
+        Margins up to here may be rounding: 2 √max(4n eps, 32 eps of K) times the mean of √K_ii, weighted by
+        u, so that only samples that support the proof count.
     zero_rows
         The samples with K_ii = 0 that count.
     steps, factorizations
@@ -90,7 +92,12 @@ class MaximumMargin:
 
 
 def maximum_margin(
-    problem: Problem, tol: float = 1e-10, *, solver: Solver[Any] | None = None, steps: int = 100
+    problem: Problem,
+    tol: float = 1e-10,
+    *,
+    solver: Solver[Any] | None = None,
+    steps: int = 100,
+    time_limit: float | None = None,
 ) -> MaximumMargin:
     """Compute the classifier of maximum margin, min ‖w‖ s.t. y_i⟨w, x_i⟩ ≥ 1, with a proof.
 
@@ -110,6 +117,8 @@ def maximum_margin(
     solver, steps : Solver, optional, and int
         Of the rough path, which takes at most so many steps; by default coordinate sweeps, or Algorithm 2
         where they do not apply, with a fast decay.
+    time_limit : float, optional
+        Seconds after which the best solution so far is returned, with what it proves.
 
     Examples
     --------
@@ -119,7 +128,7 @@ def maximum_margin(
     >>> found.status.value, round(float(found.margin_bounds[0]), 9)
     ('exact', 1.414213562)
     >>> maximum_margin(mp.Problem(mp.Gram.linear(X[[0, 0]]), [1, -1])).status.sentence
-    'It is proved that there is no margin over epsilon.'
+    'It is proved that there is no margin over epsilon; smaller ones may be.'
     """
     if not 0 < tol < 1:
         raise ValueError(f"tol is the relative gap of the bounds and must be between 0 and 1, got {tol!r}.")
@@ -127,12 +136,14 @@ def maximum_margin(
     Y = (to_numpy(problem.Y) * (to_numpy(problem.mass) > 0)).astype(np.float64).reshape(shape[0], -1)
     root = np.sqrt(to_numpy(gram.diagonal).astype(np.float64))
     zero = (Y != 0) & (root == 0)[:, None]
-    columns = [_Column(gram, y, root * np.abs(y), tol) for y in Y.T]
+    deadline = np.inf if time_limit is None else time.monotonic() + time_limit
+    columns = [_Column(gram, y, root * np.abs(y), tol, deadline) for y in Y.T]
     V = zero.astype(np.float64)  # a zero row is its own proof
     others = np.flatnonzero(~zero.any(axis=0))
     if others.size:
         rough = Problem(problem.gram, Y[:, others])
-        path = run(solver or _rough_solver(gram, root), rough, steps, stop=_is_rough, keep=0)
+        rough_solver = solver or _rough_solver(gram, root)
+        path = run(rough_solver, rough, steps, stop=_is_rough, keep=0, time_limit=time_limit)
         steps = path.last.t
         if path.ended == "interrupted":
             raise KeyboardInterrupt
@@ -141,12 +152,13 @@ def maximum_margin(
                 V[:, j] = columns[j].finish(np.maximum(-u.astype(np.float64), 0))
     solution = gram.xp.asarray(-V.reshape(shape), device=gram.device)
     bounds = margin_bounds(Problem(gram, Y.reshape(shape)), solution)
-    words = tuple(map(_Column.status, columns, *(to_numpy(end).ravel() for end in bounds)))
+    epsilons = [column.epsilon(v) for column, v in zip(columns, V.T, strict=True)]
+    words = tuple(map(_Column.status, columns, *(to_numpy(end).ravel() for end in bounds), epsilons))
     return MaximumMargin(
         u=solution,
         margin_bounds=bounds,
         status=words if len(shape) == 2 else words[0],
-        epsilon=np.reshape([column.epsilon for column in columns], shape[1:]),
+        epsilon=np.reshape(epsilons, shape[1:]),
         zero_rows=np.flatnonzero(zero.any(axis=1)),
         steps=steps,
         factorizations=np.reshape([_FACTORIZATIONS - column.left for column in columns], shape[1:]),
@@ -173,33 +185,57 @@ def _is_rough(problem: Problem, state: State, path: Path) -> Array:
     return problem.smallest(problem.margins(state.scores)) >= 1 - _ROUGH
 
 
+class _TimeIsOver(Exception):
+    """Raised where the deadline has passed."""
+
+
 class _Column:
     """One column on its way from a rough solution to the exact one."""
 
-    def __init__(self, gram: Gram, y: np.ndarray, root: np.ndarray, tol: float) -> None:
-        self.gram, self.y, self.root, self.tol = gram, y, root, tol
+    def __init__(self, gram: Gram, y: np.ndarray, root: np.ndarray, tol: float, deadline: float) -> None:
+        self.gram, self.y, self.root, self.tol, self.deadline = gram, y, root, tol, deadline
         self.delta, self.left = 1e-12, _FACTORIZATIONS
-        rounding = max(4 * len(y) * _EPS, 8 * float(gram.xp.finfo(gram.dtype).eps))
-        self.epsilon = 2 * float(root.max()) * rounding**0.5
+        self.rounding = max(4 * len(y) * _EPS, 32 * float(gram.xp.finfo(gram.dtype).eps))
+
+    def epsilon(self, v: np.ndarray, root: np.ndarray | None = None) -> float:
+        """Return the margin that v cannot tell from rounding: relative to the samples where v is not 0."""
+        root, total = self.root if root is None else root, float(v.sum())
+        mean = float(root @ v) / total if total > 0 else float(root.max())
+        return 2.0 * float(np.sqrt(self.rounding)) * mean
+
+    def check(self) -> None:
+        """Raise where the time is over."""
+        if time.monotonic() >= self.deadline:
+            raise _TimeIsOver
 
     def finish(self, v: np.ndarray) -> np.ndarray:
-        """Solve on a working set, look at all the margins, take up the smallest ones, and again."""
+        """Return the solution, or the best that there was when time was over."""
         v[np.argsort(v)[:-_FIRST_SUPPORT]] = 0.0
-        best, narrowest, seen = v, np.inf, np.zeros(len(v), dtype=bool)
+        self.best = v
+        try:
+            self.improve(v)
+        except _TimeIsOver:
+            self.left = 0
+        return self.best
+
+    def improve(self, v: np.ndarray) -> None:
+        """Solve on a working set, look at all the margins, take up the smallest ones, and again."""
+        narrowest, seen = np.inf, np.zeros(len(v), dtype=bool)
         for _ in range(_ROUNDS):
             m = self.margins(v)
             gap, least = self.gap(v, m, self.root)
             stalled = gap > narrowest / 2 and not np.any((m < 1 - least) & ~seen)
             if gap < narrowest:
-                best, narrowest = v * (v.sum() / squared if (squared := float(v @ m)) > 0 else 1.0), gap
+                narrowest, squared = gap, float(v @ m)
+                self.best = v * (v.sum() / squared) if squared > 0 else v
             if gap <= least or stalled or not self.left:
-                break
+                return
+            self.check()
             W = self.working_set(v, m)
             A = self.block(W)
             b = 1 - (m[W] - A @ v[W])  # 1, but for what rounding took from the entries of A
             z, v, seen = self.solve(A, b, v[W]), np.zeros_like(v), np.zeros_like(seen)
             v[W], seen[W] = z, True
-        return best
 
     def margins(self, v: np.ndarray) -> np.ndarray:
         """Return m = A v in float64; samples that are left out get the largest number."""
@@ -209,10 +245,11 @@ class _Column:
     def gap(self, v: np.ndarray, m: np.ndarray, root: np.ndarray) -> tuple[float, float]:
         """Return the relative gap of the bounds on the margin by v, and the least that is worth having."""
         total, squared = float(v.sum()), float(v @ m)
-        if squared <= (self.epsilon / 2 * total) ** 2:
+        if squared <= (self.epsilon(v, root) / 2 * total) ** 2:
             return (0.0 if total else np.inf), 0.0  # there is no margin, or no v
-        noise = 8 * _EPS * float(root.max()) * float(root @ v)
-        return 1 - float(m.min()) * total / squared, max(self.tol / 10, noise)
+        hardest = int(m.argmin())
+        noise = 8 * _EPS * float(root[hardest]) * float(root @ v)
+        return 1 - float(m[hardest]) * total / squared, max(self.tol / 10, noise)
 
     def working_set(self, v: np.ndarray, m: np.ndarray) -> np.ndarray:
         """Return the support and the smallest margins: those under 1, if not too many, and some more."""
@@ -249,7 +286,7 @@ class _Column:
 
     def pivot(self, A: np.ndarray, E: np.ndarray, h: np.ndarray, S: np.ndarray) -> np.ndarray | None:
         """Find z ≥ 0 with (A + diag E) z ≥ h, equal where z > 0; None where pivoting does not settle."""
-        systems, fewest, patience = PrincipalSystems(A, E, h), len(h) + 1, _PATIENCE
+        systems, fewest, patience = PrincipalSystems(A, E, h, self.check), len(h) + 1, _PATIENCE
         while patience >= 0 and self.left:
             found = systems.update(S)
             if found is None:
@@ -265,11 +302,11 @@ class _Column:
             fewest, S = min(fewest, count), S ^ wrong
         return None
 
-    def status(self, lower: float, upper: float) -> MarginStatus:
+    def status(self, lower: float, upper: float, epsilon: float) -> MarginStatus:
         if upper == 0:
             return MarginStatus.ZERO_ROWS
-        if upper <= self.epsilon:
-            return MarginStatus.CERTIFIED
         if lower > 0 and upper - lower <= self.tol * upper:
             return MarginStatus.EXACT
+        if upper <= epsilon:
+            return MarginStatus.CERTIFIED
         return MarginStatus.ROUNDING if self.left else MarginStatus.LIMITED

@@ -65,7 +65,7 @@ def _square(X: Array, dtype: Any) -> Array:
 
 
 def fill_from_callable(kernel: Callable[[Array, Array], Any], X: Array) -> Array:
-    """Compute the kernel matrix of any callable, in row blocks, and check what came back."""
+    """Compute the kernel matrix of any callable, in row blocks, and check the shape of what came back."""
     xp, n = namespace(X), X.shape[0]
     K = xp.empty((n, n), dtype=X.dtype, device=device(X))
     for a, b in blocks(n, _COLUMNS):
@@ -79,12 +79,14 @@ def fill_from_callable(kernel: Callable[[Array, Array], Any], X: Array) -> Array
         K[a:b, :] = xp.astype(block, X.dtype)
     if not all_finite(K):
         raise ValueError("The kernel returned NaN or infinite values. Check it on a few rows.")
-    check_positive_semidefinite(K)
     return K
 
 
-def check_positive_semidefinite(K: Array) -> None:
-    """Refuse a matrix that is not square, not symmetric, or provably has a negative eigenvalue."""
+def check_positive_semidefinite(K: Array) -> float:
+    """Refuse a matrix that is not square, not symmetric, or provably has a negative eigenvalue.
+
+    Return the excess of its entries over the geometric mean of their two diagonal entries: that of rounding.
+    """
     xp, n = namespace(K), K.shape[0]
     if K.shape[1] != n:
         raise ValueError(f"A kernel matrix is square, but K has shape {tuple(K.shape)}.")
@@ -93,7 +95,7 @@ def check_positive_semidefinite(K: Array) -> None:
     scale = float(xp.max(diagonal))
     if float(xp.min(diagonal)) < 0:
         raise ValueError(_not_kernel(f"its diagonal has the negative entry {float(xp.min(diagonal)):.3g}"))
-    root = xp.sqrt(diagonal)
+    root, largest = xp.sqrt(diagonal), 0.0
     for a, b in blocks(n, _COLUMNS):
         rows = K[a:b, :]
         skew = float(xp.max(xp.abs(rows - K[:, a:b].T)))
@@ -102,12 +104,14 @@ def check_positive_semidefinite(K: Array) -> None:
                 f"K is not symmetric: entries differ from their mirror image by up to {skew:.3g}. "
                 f"Pass (K + K.T) / 2 if that is rounding."
             )
-        excess = xp.abs(rows) - root[a:b, None] * root[None, :]
-        if float(xp.max(excess)) > 1e3 * eps * scale:
+        excess = float(xp.max(xp.abs(rows) - root[a:b, None] * root[None, :]))
+        largest = max(largest, excess)
+        if excess > 1e3 * eps * scale:
             raise ValueError(_not_kernel("an entry exceeds the geometric mean of its two diagonal entries"))
-    smallest, largest = _extreme_eigenvalues(K, eps)
-    if smallest < -np.sqrt(eps) * largest:
-        raise ValueError(_not_kernel(f"it has an eigenvalue of {smallest:.3g} or less"))
+    lowest, highest = _extreme_eigenvalues(K, eps)
+    if lowest < -np.sqrt(eps) * highest:
+        raise ValueError(_not_kernel(f"it has an eigenvalue of {lowest:.3g} or less"))
+    return largest + 4 * eps * scale
 
 
 def require_memory(n: int, dtype: Any, X: Array | None = None) -> None:

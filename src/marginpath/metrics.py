@@ -1,6 +1,6 @@
 """Metrics: what to watch along a path. Each is a function (problem, state) → one number a column.
 
-None of them needs a product with K: the state has the scores.
+The state has the scores, so that none needs a product with K, but for the two that are proofs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .arrays import Array, to_numpy
-from .certificates import duality_gap, state_margin_bounds
+from .certificates import duality_gap, estimated_margin_bounds, state_margin_bounds
 from .problem import Problem
 from .solvers.base import State
 
@@ -68,13 +68,23 @@ def bound(problem: Problem, state: State) -> Array:
 
 
 def margin_lower(problem: Problem, state: State) -> Array:
-    """Return the certified lower bound on the maximum margin."""
+    """Return the lower bound on the maximum margin that u proves; it costs a product with the support."""
     return state_margin_bounds(problem, state)[0]
 
 
 def margin_upper(problem: Problem, state: State) -> Array:
-    """Return the certified upper bound on the maximum margin."""
+    """Return the upper bound on the maximum margin that u proves; it costs a product with the support."""
     return state_margin_bounds(problem, state)[1]
+
+
+def estimated_margin_lower(problem: Problem, state: State) -> Array:
+    """Return the lower bound on the maximum margin as the scores have it: free, and no proof."""
+    return estimated_margin_bounds(problem, state)[0]
+
+
+def estimated_margin_upper(problem: Problem, state: State) -> Array:
+    """Return the upper bound on the maximum margin as the scores have it: free, and no proof."""
+    return estimated_margin_bounds(problem, state)[1]
 
 
 #: The metrics that ``observe`` knows by name.
@@ -89,6 +99,8 @@ METRICS: dict[str, Metric] = {
     "duality_gap": duality_gap,
     "margin_lower": margin_lower,
     "margin_upper": margin_upper,
+    "estimated_margin_lower": estimated_margin_lower,
+    "estimated_margin_upper": estimated_margin_upper,
     "support": support,
     "bound": bound,
 }

@@ -88,16 +88,15 @@ class PathDisplay:
             errors["training"] = _staged_error(clf, clf._X_fit, clf.classes_[clf._codes])
         if X is not None:
             errors["test"] = _staged_error(clf, X if before is None else before.transform(X), y)
-        bounds = clf.path_["margin_bounds"]
-        known = clf.margin_bounds_[0].min(), clf.margin_bounds_[1].min()
+        lower, upper = clf.margin_proofs_.up_to(steps)
         display = cls(
             steps=steps,
             C=np.array([clf._models.bound(step) for step in steps]),
             step=clf.step_,
             errors=errors,
             spread=spread,
-            lower=_at_steps(clf, np.maximum.accumulate(bounds[:, 0]).min(axis=1), last=known[0]),
-            upper=_at_steps(clf, np.minimum.accumulate(bounds[:, 1]).min(axis=1), last=known[1]),
+            lower=lower.min(axis=1),
+            upper=upper.min(axis=1),
             support=np.array([np.mean(clf._coefficients(step).any(axis=1)) for step in steps]),
             measure="error" if clf.scoring is None or X is not None else f"1 − {clf.scoring}",
         )
@@ -341,12 +340,6 @@ def _held_out_error(clf: Any) -> tuple[dict[str, np.ndarray], np.ndarray | None]
 
 def _staged_error(clf: Any, X: Any, y: Any) -> np.ndarray:
     return np.array([np.mean(np.asarray(y) != labels) for labels in clf.staged_predict(X)])
-
-
-def _at_steps(clf: Any, observed: np.ndarray, last: float) -> np.ndarray:
-    """Return what was observed after the start; an exact finish is one step more than the path has."""
-    values = observed[1 : clf.n_iter_ + 1]
-    return np.concatenate([values, np.full(clf.n_iter_ - len(values), last)])
 
 
 def _margins(decision: np.ndarray, codes: np.ndarray) -> np.ndarray:

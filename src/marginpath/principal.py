@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
-from scipy.linalg import cho_solve, lapack
+from scipy.linalg import cho_solve, lapack, solve_triangular
 
 from .arrays import blocks
 from .matrices import for_each
 
 _EPS = float(np.finfo(np.float64).eps)
 _ROWS = 64  # gathered at a time
+_SMALL, _PANEL = 4096, 256  # rows of a matrix that is factored at once, and of a panel of a larger one
 _NEAR = 16  # a factor serves while one row in so many has changed: about half the work of a new one
 
 
@@ -32,6 +35,31 @@ def principal(K: np.ndarray, index: np.ndarray) -> np.ndarray:
     return found
 
 
+def cholesky(M: np.ndarray, check: Callable[[], None]) -> np.ndarray | None:
+    """Return the lower Cholesky factor, made in place; None where M is not positive definite.
+
+    A large one goes by panels, with a check between two of them. What is above the diagonal means nothing.
+
+    Examples
+    --------
+    >>> np.tril(cholesky(np.array([[4.0, 2.0], [2.0, 2.0]], order="F"), lambda: None))
+    array([[2., 0.],
+           [1., 1.]])
+    """
+    size = _PANEL if len(M) > _SMALL else len(M)
+    for a, b in blocks(len(M), size):
+        check()
+        if a:
+            M[a:, a:b] -= M[a:, :a] @ M[a:b, :a].T
+        corner, failed = lapack.dpotrf(M[a:b, a:b], lower=True, clean=True)
+        if failed:
+            return None
+        M[a:b, a:b] = corner
+        if b < len(M):
+            M[b:, a:b] = solve_triangular(corner, M[b:, a:b].T, lower=True, check_finite=False).T
+    return M
+
+
 class PrincipalSystems:
     """Solve M_SS z_S = h_S, with z = 0 elsewhere, for one set S after another; M = A + diag(E).
 
@@ -41,6 +69,8 @@ class PrincipalSystems:
 
     elimination of z_O leaves |T| + |R| equations for z_T and μ_R.
 
+    ``check`` is called now and then; it may raise to end a long factorization.
+
     Examples
     --------
     >>> systems = PrincipalSystems(np.array([[3.0, 2.0], [2.0, 4.0]]), np.ones(2), np.array([4.0, 7.0]))
@@ -49,8 +79,10 @@ class PrincipalSystems:
     (array([1., 0.]), array([0., 5.]))
     """
 
-    def __init__(self, A: np.ndarray, E: np.ndarray, h: np.ndarray) -> None:
-        self.A, self.E, self.h = A, E, h
+    def __init__(
+        self, A: np.ndarray, E: np.ndarray, h: np.ndarray, check: Callable[[], None] = lambda: None
+    ) -> None:
+        self.A, self.E, self.h, self.check = A, E, h, check
         self.root, self.factored = np.sqrt(np.diag(A)), np.zeros(len(h), dtype=bool)
 
     def solve(self, S: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -58,8 +90,8 @@ class PrincipalSystems:
         index = np.flatnonzero(S)
         M = principal(self.A, index)
         M.flat[:: len(index) + 1] += self.E[index]
-        factor, failed = lapack.dpotrf(M.T, lower=True, clean=False, overwrite_a=True)
-        if failed:
+        factor = cholesky(M.T, self.check)
+        if factor is None:
             return None
         self.factored, self.old, self.factor = S, index, factor
         z = np.zeros_like(self.h)

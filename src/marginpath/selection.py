@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from .arrays import Array, take_columns, to_numpy
-from .certificates import state_margin_bounds
+from .certificates import estimated_margin_bounds
 from .compact import ModelHistory
 from .gram import Gram
 from .metrics import Metric
@@ -40,8 +40,8 @@ class CrossValidatedPath:
     Attributes
     ----------
     path : Path
-        Columns are, for each class, the folds and then all the data; ``path["margin_bounds"]`` (steps, 2,
-        classes) bounds the maximum margin of the latter.
+        Columns are, for each class, the folds and then all the data. ``path["estimated_margin_bounds"]``
+        (steps, 2, classes) are those of the latter; :func:`margin_bounds` of ``u`` proves them.
     models : ModelHistory
         The model of all the data at every step: ``models.u(step)``.
     classes : array
@@ -229,22 +229,22 @@ class PathValidation:
 
     @property
     def _observers(self) -> dict[str, Metric]:
-        return {"bound": _bound, "scores": self.judge.scores, "margin_bounds": self._margin_bounds}
+        return {"bound": _bound, "scores": self.judge.scores, "estimated_margin_bounds": self._margin_bounds}
 
     def _callbacks(self, settings: dict[str, Any]) -> Sequence[Callback]:
         return (self.models, self.judge.keep, *settings.get("callbacks", ()))
 
     def _margin_bounds(self, problem: Problem, state: State) -> Array:
-        """Bound the maximum margin of the models of all the data, from what the state has."""
-        models = self._models_alone
+        """Estimate the bounds on the maximum margin of the models of all the data."""
         u, scores, bound = (take_columns(x, self.model_columns) for x in (state.u, state.scores, state.bound))
         if hasattr(state, "offset"):
             scores = scores - take_columns(state.offset, self.model_columns)
         part = State(t=state.t, u=u, scores=scores, bound=bound)
-        return problem.xp.stack(state_margin_bounds(models, part))
+        return problem.xp.stack(estimated_margin_bounds(self.models_alone, part))
 
     @cached_property
-    def _models_alone(self) -> Problem:
+    def models_alone(self) -> Problem:
+        """The problem of all the data, a column for each class."""
         gram = self.problem.gram
         return self.problem.columns(gram.xp.asarray(self.model_columns, device=gram.device))
 

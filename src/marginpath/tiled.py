@@ -12,7 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from . import threads
-from .arrays import Array, as_floating, blocks, device, is_numpy, namespace, take_rows
+from .arrays import Array, as_floating, blocks, device, is_numpy, namespace, take_rows, to_numpy
+from .compensated import compensated_product, relative_error
 from .gram import Gram
 from .kernels import Kernel, ProductKernel, as_kernel
 from .matrices import for_each, without_zeros
@@ -92,6 +93,27 @@ class TiledGram(Gram):
         """Return K V with float64 sums over the tiles."""
         return self._product(self.xp.astype(V, self.xp.float64), self.xp.float64)
 
+    @property
+    def numbers(self) -> int:
+        """The terms of all distances."""
+        return int(self.X.shape[0] ** 2 * (self.X.shape[1] + 16))
+
+    @cached_property
+    def roots(self) -> np.ndarray:
+        """√k(x_i, x_i), rounded up, in float64."""
+        return kernel_roots(self.kernel, self._samples, self.shape[0])
+
+    def product_with_error(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return K V for the kernel in float64, over the samples where V is not zero."""
+        product = kernel_product(self.kernel, self._samples, V)
+        return product, np.outer(self.roots, kernel_rounding(*self.X.shape) * self._length(V))
+
+    def _samples(self, index: Any) -> Array:
+        """Return some of the samples in float64."""
+        some = take_rows(self.X, index)
+        xp = namespace(some)
+        return some.astype(np.float64) if sp.issparse(some) else xp.astype(some, xp.float64, copy=False)
+
     def rows(self, index: Array) -> Array:
         """Return the rows K[index, :], from the cache where they are there."""
         wanted = np.array([int(i) for i in index], dtype=np.int64)
@@ -164,6 +186,45 @@ class TiledGram(Gram):
             out[:, a:b] = self._block(left, self._right[a:b, :])
 
         for_each(fill, blocks(self.shape[0], 4 * _TILE), parallel=self.shape[0] > 4 * _TILE)
+
+
+def kernel_product(kernel: Kernel, samples: Callable[[Any], Array], V: np.ndarray) -> np.ndarray:
+    """Return K V for the kernel matrix of samples that can be had in float64, by their index.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [2.0]])
+    >>> kernel_product(as_kernel("linear"), lambda index: X[index], np.array([[1.0], [0.0]])).ravel()
+    array([1., 2.])
+    """
+    support = np.flatnonzero(V.any(axis=1))
+    product = np.zeros_like(V)
+    height = max(1, _BLOCK_BYTES // (8 * max(len(support), 1)))
+    for a, b in blocks(len(V) if len(support) else 0, height):
+        tile = kernel(samples(support), samples(np.arange(a, b)))
+        product[a:b] = compensated_product(to_numpy(tile), V[support])
+    return product
+
+
+def kernel_rounding(n: int, d: int) -> float:
+    """Return how far off :func:`kernel_product` may be: the sums, and kernel values of d features."""
+    return relative_error(n) + (d + 64) * float(np.finfo(np.float64).eps)
+
+
+def kernel_roots(kernel: Kernel, samples: Callable[[Any], Array], n: int) -> np.ndarray:
+    """Return √k(x_i, x_i), rounded up, for samples that can be had in float64."""
+    parts = [kernel_diagonal(samples(np.arange(a, b)), kernel) for a, b in blocks(n, _TILE)]
+    return np.asarray(
+        np.sqrt(np.concatenate(parts)) * (1 + kernel_rounding(1, samples(np.arange(1)).shape[1]))
+    )
+
+
+def kernel_diagonal(X: Array, kernel: Any) -> np.ndarray:
+    """Return k(x_i, x_i) for the rows of a matrix, one by one where the kernel knows no better."""
+    if hasattr(kernel, "diagonal"):
+        return to_numpy(kernel.diagonal(X))
+    entries = [to_numpy(kernel(X[i : i + 1, :], X[i : i + 1, :]))[0, 0] for i in range(X.shape[0])]
+    return np.array(entries, dtype=entries[0].dtype)
 
 
 class RowCache:

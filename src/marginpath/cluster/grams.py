@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
-from ..gram import _EPS, _SHORT, Gram
+from ..compensated import relative_error
+from ..gram import _EPS, Enclosure, Gram, LinearGram, norm_bounds
 from ..kernels import Kernel, Linear, as_kernel, biased
 from .kernel_gram import ClusterKernelGram
 from .loading import is_dask, load_rows
@@ -66,19 +67,35 @@ class ClusterLinearGram(Gram):
         X = self.features.take(index)
         return np.asarray(Linear()(X, X))
 
+    @cached_property
+    def roots(self) -> np.ndarray:
+        """‖x_i‖, rounded up, in float64."""
+        return self.features.joined(self.features.run(_roots))
+
+    @property
+    def resolution(self) -> float:
+        """0: X Xᵀ is what X says it is."""
+        return 0.0
+
     def accurate_product(self, V: Array) -> np.ndarray:
         """Return X (Xᵀ V) in float64."""
-        return self.product_with_error(V)[0]
+        return self.features.product(self.features.transposed_product(V, accurate=True))
 
-    def product_with_error(self, V: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Return X w with w = Xᵀ V from compensated sums of each block, and the bound on its rounding.
+    def product_with_error(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return those of :meth:`enclose`."""
+        return self.enclose(V)[:2]
+
+    def enclose(self, V: np.ndarray) -> Enclosure:
+        """Return X w and ‖w‖ with w = Xᵀ V from compensated sums of each block, as on one machine.
 
         Adding up the blocks takes as many additions as there are blocks, at most.
         """
         w = self.features.transposed_product(V, accurate=True)
-        (n, d), number = self.features.shape, sum(map(len, self.features.places))
-        sums = (min(_SHORT, n) + 4 + number) * self._length(V)
-        return self.features.product(w), _EPS * (sums + (d + 2) * np.sqrt(np.sum(w * w, axis=0)))
+        number = sum(map(len, self.features.places))
+        lost = (relative_error(len(V)) + number * _EPS) * self._length(V)
+        low, high = norm_bounds(w, lost)
+        error = np.outer(self.roots, lost + (self.features.shape[1] + 2) * _EPS * high)
+        return Enclosure(self.features.product(w), error, low, high)
 
     def cross(self, Z: Array) -> FeatureCross:
         """Return Z Xᵀ as an operator; its products are lazy where Z is a dask array."""
@@ -97,6 +114,10 @@ class FeatureCross:
         if is_dask(self.Z):
             return map_rows(times, self.Z, columns_of(W), dtype=W.dtype, W=W)
         return self.Z @ W
+
+
+def _roots(shard: list[Array]) -> list[np.ndarray]:
+    return [LinearGram(X).roots for X in shard]
 
 
 def _inner(shard: list[Array], Z: Array) -> list[np.ndarray]:

@@ -10,12 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..arrays import Array, all_finite, as_floating, blocks
-from ..gram import _EPS, _SHORT, Gram, _compensated_product
+from ..compensated import compensated_product, relative_error
+from ..gram import Gram
 from ..kernels import Kernel
+from ..tiled import kernel_diagonal
 from .faults import collect, dask_module, spread
 from .loading import block_bytes, is_dask, memory, workers_of
 from .mapping import columns_of, map_rows, matching_rows
-from .rows import Rows, kernel_diagonal
+from .rows import Rows
 
 _TILE = 2**22  # kernel values that a task computes at a time
 
@@ -74,9 +76,10 @@ class ClusterKernelGram(Gram):
         """Return K V from compensated float64 sums."""
         return self._product(V, accurate=True)
 
-    def product_with_error(self, V: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Return K V from compensated sums of short products, and the bound on its rounding."""
-        return self.accurate_product(V), (min(_SHORT, self.shape[0]) + 4) * _EPS * self._length(V)
+    def product_with_error(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return K V from compensated sums; where K is not stored, of entries that may differ by rounding."""
+        relative = relative_error(len(V)) + (0 if self.stored else self.resolution)
+        return self.accurate_product(V), np.outer(self.roots, relative * self._length(V))
 
     def rows(self, index: Array) -> np.ndarray:
         """Return the rows K[index, :], computed by one worker."""
@@ -136,7 +139,7 @@ def kernel_rows(X: Array, index: Any, kernel: Kernel) -> np.ndarray:
 
 
 def _stored_product(K: np.ndarray, V: np.ndarray, accurate: bool) -> np.ndarray:
-    return np.asarray(_compensated_product(K.T, V) if accurate else K @ V)
+    return np.asarray(compensated_product(K.T, V) if accurate else K @ V)
 
 
 def _computed_product(

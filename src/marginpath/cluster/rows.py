@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..arrays import Array, blocks
-from ..gram import _compensated_product
+from ..compensated import compensated_product
+from ..tiled import kernel_diagonal
 from .faults import collect, spread
 
 _FAN = 8  # partial sums that are added up in one place
@@ -116,7 +117,7 @@ def total(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 def _transposed_product(shard: list[Array], parts: list[Array], accurate: bool) -> np.ndarray:
     if accurate:
-        return total([_compensated_product(X, V) for X, V in zip(shard, parts, strict=True)])
+        return total([compensated_product(X, V) for X, V in zip(shard, parts, strict=True)])
     return total([X.T @ V for X, V in zip(shard, parts, strict=True)])
 
 
@@ -126,13 +127,6 @@ def _product(shard: list[Array], W: np.ndarray) -> list[np.ndarray]:
 
 def _diagonal(shard: list[Array], kernel: Any) -> list[np.ndarray]:
     return [kernel_diagonal(X, kernel) for X in shard]
-
-
-def kernel_diagonal(X: Array, kernel: Any) -> np.ndarray:
-    """Return k(x_i, x_i) for the rows of a matrix, one by one where the kernel knows no better."""
-    if hasattr(kernel, "diagonal"):
-        return np.asarray(kernel.diagonal(X))
-    return np.array([kernel(X[i : i + 1], X[i : i + 1])[0, 0] for i in range(X.shape[0])], dtype=X.dtype)
 
 
 def _take(shard: list[Array], index: list[np.ndarray]) -> list[Array]:

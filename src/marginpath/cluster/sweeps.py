@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,7 @@ from ..problem import Problem
 from ..schedules import GeometricDecay, Schedule, box_size
 from ..solvers.base import State
 from ..solvers.coordinate_descent import _LARGEST, check_sweeps
-from ..solvers.spaces import FeatureSpace, Sweeps, SweepState, at_bound, raise_bound
+from ..solvers.spaces import FeatureSpace, Sweeps, SweepState, raise_bound, summed_anew
 from .grams import ClusterLinearGram
 from .rows import Rows, total
 
@@ -25,6 +26,7 @@ class ClusterSweepsState(State):
 
     field: Array
     aggregate: Array
+    counted: Array
     start: float
     size: float
 
@@ -84,6 +86,7 @@ class ClusterSweeps:
             bound=problem.box_size(0.0),
             field=np.zeros_like(aggregate),
             aggregate=aggregate,
+            counted=np.asarray(np.count_nonzero(problem.mass, axis=0)),
             start=largest if largest > 0 else 1.0,
             size=0.0,
         )
@@ -99,12 +102,19 @@ class ClusterSweeps:
         raise_bound(u, f, g, problem.mass, state.bound, bound)
         for number in range(self.rounds):
             u, f, g = self._round(problem, features, (self.seed, t, number), bound, u, f, g)
-        if t % self.refresh == 0:
-            f = _field(features, problem.Y * u)
-            g = _field(features, problem.Y * np.where(at_bound(u, problem.mass, bound), problem.mass, 0))
-        scores = features.product(f.astype(features.dtype))
+        refresh, field = t % self.refresh == 0, partial(_field, features)
+        f = field(problem.Y * u) if refresh else f
+        g, counted = summed_anew(field, problem, u, bound, g, state.counted, refresh)
         return ClusterSweepsState(
-            t=t, u=u, scores=scores, bound=bound, field=f, aggregate=g, start=state.start, size=size
+            t=t,
+            u=u,
+            scores=features.product(f.astype(features.dtype)),
+            bound=bound,
+            field=f,
+            aggregate=g,
+            counted=counted,
+            start=state.start,
+            size=size,
         )
 
     def _round(
@@ -160,7 +170,9 @@ def _sweep(
         samples: Any = SimpleNamespace(Y=Y, mass=np.abs(Y) * weight, shape=Y.shape)
         v = (scale * u).astype(u.dtype)
         shift = np.zeros(Y.shape[1:])
-        local = SweepState(t=0, u=v, scores=v, bound=box, field=field, aggregate=aggregate, offset=shift)
+        local = SweepState(
+            t=0, u=v, scores=v, bound=box, field=field, aggregate=aggregate, counted=shift, offset=shift
+        )
         order = np.random.default_rng([*seed, number]).permutation(len(Y))
         once = Sweeps([order], tol, constant=0.0)
         v, field, aggregate, _ = FeatureSpace(LinearGram(X)).advance(samples, local, box, once, 1)

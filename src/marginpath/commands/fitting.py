@@ -223,7 +223,7 @@ def _gamma(text: str) -> str | float:
 
 @contextmanager
 def _progress(classifier: Any) -> Iterator[Any]:
-    """Show step, error and certified margin on the last line of the terminal while the fit runs."""
+    """Show step, error and the margin, as estimated, on the last line of the terminal while the fit runs."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     terminal = Console(stderr=True)
     with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as progress:
@@ -241,9 +241,9 @@ def progress_line(path: Any) -> str:
         error = f"cv error {1 - float(np.mean(path['scores'][-1])):.1%}"
     else:
         error = f"training error {float(np.mean(path['error'][-1])):.1%}"
-    bounds = path["margin_bounds"].reshape(len(path.steps), 2, -1)
+    bounds = path["estimated_margin_bounds"].reshape(len(path.steps), 2, -1)
     lower, upper = bounds[:, 0].max(axis=0).min(), bounds[:, 1].min(axis=0).min()
-    return f"step {path.steps[-1]}  {error}  maximum margin in [{lower:.3g}, {upper:.3g}]"
+    return f"step {path.steps[-1]}  {error}  maximum margin in about [{lower:.3g}, {upper:.3g}]"
 
 
 __all__ = ["Settings", "Unusable", "fit_table", "progress_line"]

@@ -266,7 +266,8 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         """Set what the fit leaves."""
         self.path_, self._models, self.n_iter_ = followed.path, followed.models, len(followed.models)
         self.path_.observers = {}  # they know the Gram matrix, which is not kept
-        self.schedule_, self.margin_bounds_ = followed.schedule, followed.margin_bounds
+        self.schedule_, self.margin_proofs_ = followed.schedule, followed.proofs
+        self.margin_bounds_ = followed.proofs.best
         self._decisions = followed.decisions if self.warm_start else []
         self.__dict__.update(self._attributes_at(followed.step))
         for name in ("cv_results_", "temperature_", "out_of_fold_"):
@@ -287,7 +288,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
                 "warm_start=True goes on with the same samples and classes, but X or y differ from those of "
                 "the last fit. Use warm_start=False for other data."
             )
-        return Followed(self.path_, self._models, self.step_, self.margin_bounds_, None, self._decisions)
+        return Followed(self.path_, self._models, self.step_, self.margin_proofs_, None, self._decisions)
 
     @property
     def _sparse(self) -> str | bool:

@@ -74,6 +74,6 @@ class Progress:
         """Print the last row of the path."""
         row = {name: values[-1] for name, values in path.rows.items()}
         score = f", score {np.mean(row['scores']):.4f}" if "scores" in row else ""
-        lower, upper = np.min(row["margin_bounds"], axis=1)
+        lower, upper = np.min(row["estimated_margin_bounds"], axis=1)
         C = float(np.max(row["bound"]))
-        print(f"[marginpath] step {state.t}: C = {C:.4g}{score}, margin {lower:.4g} … {upper:.4g}")
+        print(f"[marginpath] step {state.t}: C = {C:.4g}{score}, margin about {lower:.4g} … {upper:.4g}")

@@ -14,7 +14,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 from .. import metrics
 from ..arrays import Array
-from ..certificates import state_margin_bounds
+from ..certificates import MarginProofs, estimated_margin_bounds
 from ..cluster import adapted
 from ..compact import ModelHistory
 from ..gram import Gram, LinearGram
@@ -35,6 +35,8 @@ SWEEPS, FEATURE_SWEEPS = replace(DEFAULT_SOLVER, sweeps=3, passes=3), replace(DE
 RATIO = {"coordinate": SWEEPS.ratio, "inertial": 1.05, "gradient": 1.02}
 STEPS = {"coordinate": 100, "inertial": 1000, "gradient": 3000}
 
+_PROOF_NUMBERS = 1e9  # entries times columns that are multiplied to prove bounds on the margin
+
 
 @dataclass(frozen=True)
 class Followed:
@@ -43,7 +45,7 @@ class Followed:
     path: Path
     models: ModelHistory
     step: int
-    margin_bounds: tuple[np.ndarray, np.ndarray]
+    proofs: MarginProofs
     validation: CrossValidatedPath | None = None
     decisions: list[np.ndarray] = field(default_factory=list)
     tried: tuple[tuple[dict[str, float], CrossValidatedPath], ...] = ()
@@ -121,7 +123,8 @@ class Follower:
         else:
             path = validation.resume(self.before.path, self._steps, stop=stop, **self._limits)
         found = validation.choose(path)
-        return Followed(path, found.models, found.step, _best(path), found, validation.judge.kept)
+        proofs = self._proofs(validation.models_alone, path, found.models)
+        return Followed(path, found.models, found.step, proofs, found, validation.judge.kept)
 
     def _ruled(self, gram: Gram) -> Followed:
         """Let a rule choose, which sees all the samples."""
@@ -131,7 +134,7 @@ class Follower:
         observe: dict[str, Callable[..., Array]] = {
             "bound": metrics.bound,
             "error": metrics.error,
-            "margin_bounds": _margin_bounds,
+            "estimated_margin_bounds": _estimated_margin_bounds,
             **getattr(rule, "observed", {}),
         }
         models = ModelHistory() if self.before is None else self.before.models.copy()
@@ -147,11 +150,18 @@ class Follower:
             return self._finished(problem, path, models)
         choose = getattr(rule, "choose", None)
         step = path.last.t if choose is None else int(np.median(choose(path, problem)))
-        return Followed(path, models, step, _best(path))
+        return Followed(path, models, step, self._proofs(problem, path, models))
 
     def _finished(self, problem: Problem, path: Path, models: ModelHistory) -> Followed:
-        """Add the exact maximum-margin solution as one more step, where there is a margin."""
-        found = maximum_margin(problem, tol=1e-14)
+        """Add the exact maximum-margin solution as one more step, where there is a margin and time for it."""
+        try:
+            found = maximum_margin(problem, tol=1e-14, time_limit=self._limits["time_limit"])
+        except KeyboardInterrupt:
+            path.ended = Status.INTERRUPTED
+        if self.late:
+            path.ended = Status.TIME_LIMIT
+        if path.ended in (Status.INTERRUPTED, Status.TIME_LIMIT):
+            return Followed(path, models, path.last.t, self._proofs(problem, path, models))
         lower, upper = found.margin_bounds
         proved = (lower > 0) & (upper - lower <= self.settings.tol * upper)
         if not proved.all():
@@ -162,10 +172,19 @@ class Follower:
                 ConvergenceWarning,
                 stacklevel=2,
             )
-            return Followed(path, models, path.last.t, _best(path))
+            return Followed(path, models, path.last.t, self._proofs(problem, path, models))
+        proofs = self._proofs(problem, path, models)
         exact = replace(path.last, u=found.u, bound=np.full(problem.shape[1:], np.inf))
         models(problem, exact, path)
-        return Followed(path, models, len(models), found.margin_bounds)
+        return Followed(path, models, len(models), proofs.with_step(len(models), lower, upper))
+
+    def _proofs(self, problem: Problem, path: Path, models: ModelHistory) -> MarginProofs:
+        """Prove bounds on the maximum margin at as many steps as cost little; if late, at the best only."""
+        estimates = path["estimated_margin_bounds"][1:]
+        best = {1 + int(i) for i in (*estimates[:, 0].argmax(axis=0), *estimates[:, 1].argmin(axis=0))}
+        room = 0 if self.late else int(_PROOF_NUMBERS / (problem.gram.numbers * problem.shape[1]))
+        spread = np.linspace(1, len(estimates), max(0, min(room, len(estimates)) - len(best)))
+        return MarginProofs.of(problem, sorted({0} | best | {round(s) for s in spread}), models.u)
 
     @property
     def _limits(self) -> dict[str, Any]:
@@ -231,11 +250,5 @@ def geometric_schedule(problem: Problem, ratio: float) -> GeometricDecay:
     return GeometricDecay((start if start > 0 else 1.0) * ratio, ratio)
 
 
-def _margin_bounds(problem: Problem, state: State) -> Array:
-    return problem.xp.stack(state_margin_bounds(problem, state))
-
-
-def _best(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Return the best bounds on the maximum margin: those of every step hold."""
-    bounds = path["margin_bounds"]
-    return bounds[:, 0].max(axis=0), bounds[:, 1].min(axis=0)
+def _estimated_margin_bounds(problem: Problem, state: State) -> Array:
+    return problem.xp.stack(estimated_margin_bounds(problem, state))

@@ -143,12 +143,7 @@ def _folds(model: Model, steps: list[int]) -> dict[str, Any] | None:
 def _margins(model: Model, steps: list[int]) -> dict[str, Any]:
     """Return the interval proved up to every step, for every column."""
     clf = model.classifier
-    bounds = clf.path_["margin_bounds"].reshape(len(clf.path_.steps), 2, -1)
-    index = np.minimum(np.asarray(steps), len(bounds) - 1)
-    lower = np.maximum.accumulate(bounds[:, 0])[index]
-    upper = np.minimum.accumulate(bounds[:, 1])[index]
-    if clf.n_iter_ >= len(bounds):  # the exact solution, one step more
-        lower[-1], upper[-1] = clf.margin_bounds_
+    lower, upper = clf.margin_proofs_.up_to(np.asarray(steps))
     names = [f"{a} or {b}" for a, b in [model.classes]] if len(model.classes) == 2 else model.classes
     outwards = 1e-5  # more than the rounding of the numbers on the page takes from them
     return {

@@ -11,7 +11,7 @@ from .. import threads
 from ..arrays import Array
 from ..problem import Problem
 from ..schedules import GeometricDecay, Schedule, box_size
-from .spaces import KernelSpace, Sweeps, SweepState, at_bound, order_by_runs, space_of
+from .spaces import KernelSpace, Sweeps, SweepState, order_by_runs, space_of, summed_anew
 
 _LARGEST = {"float32": 1e18, "float64": 1e150}  # box sizes past which there is no box
 
@@ -62,7 +62,8 @@ class CoordinateDescent:
         matters for the speed alone; 0.03 is good. The scores of the state contain β, its ``offset``; −β is
         the intercept. Bounds on the margin are no proofs then.
     refresh : int
-        The field is computed anew at every step that is a multiple of this, against rounding.
+        The fields are computed anew at every step that is a multiple of this, against rounding; the aggregate
+        also when most of its samples have left it.
     seed : int
         Of the random orders; that of step t depends on nothing else.
     threads : int, optional
@@ -108,6 +109,7 @@ class CoordinateDescent:
             bound=problem.box_size(0.0),
             field=np.zeros_like(aggregate),
             aggregate=aggregate,
+            counted=np.asarray(np.count_nonzero(problem.mass, axis=0)),
             offset=np.zeros(problem.shape[1:]),
             start=largest if largest > 0 else 1.0,
             size=0.0,
@@ -127,9 +129,9 @@ class CoordinateDescent:
         sweeps = Sweeps(orders, self.tol, self._constant(problem), self.passes)
         cores = self.threads or threads.available()
         u, f, g, offset = space.advance(problem, state, bound, sweeps, cores)
-        if t % self.refresh == 0:
-            f = space.field(problem.Y * u)
-            g = space.field(problem.Y * np.where(at_bound(u, problem.mass, bound), problem.mass, 0))
+        refresh = t % self.refresh == 0
+        f = space.field(problem.Y * u) if refresh else f
+        g, counted = summed_anew(space.field, problem, u, bound, g, state.counted, refresh)
         return CoordinateDescentState(
             t=t,
             u=u,
@@ -137,6 +139,7 @@ class CoordinateDescent:
             bound=bound,
             field=f,
             aggregate=g,
+            counted=counted,
             offset=offset,
             start=state.start,
             size=size,

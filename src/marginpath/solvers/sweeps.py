@@ -7,6 +7,9 @@ All of them take the exact step in one coordinate after the other,
 for every column at once, and keep two float64 vectors a column: the field f (of all samples) and the
 aggregate g (of the samples at the bound, each with its weight instead of −u_i/b). With an intercept, K_ii and
 S stand for K_ii + c and S + offset, the offset growing by c y_i Δu_i.
+
+No liberty is taken with the arithmetic: no sum is reordered and no product fused, so that the bits of a
+result do not depend on which loop, vector or scalar, is taken for arrays that lie here or there.
 """
 
 from __future__ import annotations
@@ -23,8 +26,7 @@ WIDTH = 8
 
 _PIECE = 2048  # entries of a field that stay near the core meanwhile
 
-# Contraction to fused multiply-add is the only liberty: results stay reproducible.
-_jit = numba.njit(nogil=True, cache=True, fastmath={"contract"}, boundscheck=False)
+_jit = numba.njit(nogil=True, cache=True, boundscheck=False)
 
 
 @_jit
@@ -35,24 +37,6 @@ def _exact(old: Any, score: Any, y: Any, diagonal: Any, low: Any, tol: Any) -> A
     if abs(gradient) <= tol:
         return old
     return min(max(old - gradient / diagonal, low), old * 0)
-
-
-@numba.njit(nogil=True, cache=True, fastmath={"contract", "reassoc"}, boundscheck=False)
-def accurate_product(K: Any, V: Any, out: Any, first: int, last: int) -> None:
-    """Write rows first … last − 1 of K Vᵀ, for V (k, n), with float64 sums in one pass over K."""
-    k, n = V.shape
-    for i in range(first, last, 4):
-        # Past the end, the last row again: every row has the same lanes, whatever its neighbours are.
-        i1, i2, i3 = min(i + 1, last - 1), min(i + 2, last - 1), min(i + 3, last - 1)
-        r0, r1, r2, r3 = K[i], K[i1], K[i2], K[i3]
-        for j in range(k):
-            v, t0, t1, t2, t3 = V[j], 0.0, 0.0, 0.0, 0.0
-            for m in range(n):
-                t0 += r0[m] * v[m]
-                t1 += r1[m] * v[m]
-                t2 += r2[m] * v[m]
-                t3 += r3[m] * v[m]
-            out[j, i], out[j, i1], out[j, i2], out[j, i3] = t0, t1, t2, t3
 
 
 @_jit
