@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .arrays import Array, as_floating, blocks, device, is_numpy, namespace, take_rows, to_numpy
+from .blas import product, transposed_product
 from .compensated import compensated_product, relative_error
 from .kernels import Laplacian, Linear, ProductKernel, as_kernel, squared_norms
 from .matrices import (
@@ -212,13 +213,13 @@ class Gram(ABC):
 
     def enclose(self, V: np.ndarray) -> Enclosure:
         """Return K V and √(VᵀK V) with certain bounds, for V (n, k) with √K_ii |V_i| ≤ 1."""
-        product, error = self.product_with_error(V)
-        terms, every = V * product, np.ones(len(V))
+        scores, error = self.product_with_error(V)
+        terms, every = V * scores, np.ones(len(V))
         squared = compensated_product(terms, every)
         spread = compensated_product(np.abs(V) * error + 2 * relative_error(len(V)) * np.abs(terms), every)
         low = np.sqrt(np.maximum(squared - _SLACK * spread, 0))
         high = np.sqrt(np.maximum(squared, 0) + _SLACK * spread)
-        return Enclosure(product, error, low, np.maximum(high, self.resolution**0.5 * self._length(V)))
+        return Enclosure(scores, error, low, np.maximum(high, self.resolution**0.5 * self._length(V)))
 
     def _length(self, V: np.ndarray) -> np.ndarray:
         """Return Σ_i √K_ii |V_i| per column, rounded up."""
@@ -284,7 +285,7 @@ class DenseGram(Gram):
 
     def __matmul__(self, V: Array) -> Array:
         """Return K V."""
-        return self.precision.product(self.K, V)
+        return product(self.K, V) if is_numpy(self.K) else self.precision.product(self.K, V)
 
     def _careful_product(self, v: Array) -> Array:
         return self.precision.careful(self.K, v)
@@ -307,9 +308,9 @@ class DenseGram(Gram):
         Where the entries are rounded beyond their dtype, that counts too.
         """
         relative = relative_error(len(V))
-        product = to_numpy(self.accurate_product(self.xp.asarray(V, device=self.device)))
+        scores = to_numpy(self.accurate_product(self.xp.asarray(V, device=self.device)))
         error = np.outer(self.roots, (relative + self.rounding) * self._length(V))
-        return product, error + _SLACK * relative * self._excess * np.abs(V).sum(axis=0)
+        return scores, error + _SLACK * relative * self._excess * np.abs(V).sum(axis=0)
 
     def cross(self, Z: Array) -> Array:
         """Return the block k(z_i, x_j); for a Gram matrix given as such, Z is that block."""
@@ -329,8 +330,9 @@ class LinearGram(Gram):
 
     def __matmul__(self, V: Array) -> Array:
         """Return X (Xᵀ V)."""
-        with np.errstate(invalid="ignore"):  # OpenBLAS raises the flag for lanes that it does not use
-            return self.X @ (self.X.T @ V)
+        if isinstance(self.X, np.ndarray):
+            return product(self.X, transposed_product(self.X, V))
+        return self.X @ (self.X.T @ V)
 
     def rows(self, index: Array) -> Array:
         """Return X[index] Xᵀ."""
@@ -377,7 +379,8 @@ class LinearGram(Gram):
         spread = lost + (self.X.shape[1] + 2) * _EPS * norm_bounds(w, lost)[1]
         products, errors = [], []
         for part, exponent in self._parts():
-            products.append(np.ldexp(part @ w, exponent[:, None]))
+            scores = product(part, w) if isinstance(part, np.ndarray) else part @ w
+            products.append(np.ldexp(scores, exponent[:, None]))
             errors.append(np.ldexp(np.outer(_norms(part), spread), exponent[:, None]) + _TINY)
         return Enclosure(np.concatenate(products), np.concatenate(errors), *norm_bounds(w, lost))
 

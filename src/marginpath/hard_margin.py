@@ -21,9 +21,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from .arrays import Array, blocks, is_numpy, to_numpy
+from .blas import for_each, one_blas_thread
 from .certificates import margin_bounds
 from .gram import Gram, LinearGram
-from .matrices import for_each, one_blas_thread
 from .momentum import Inertia
 from .path import Path
 from .principal import PrincipalSystems

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
-from functools import cache
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
-from . import threads
 from .arrays import Array, all_finite, blocks, device, is_numpy, namespace, to_numpy
+from .blas import for_each
 from .devices import free_bytes, on_gpu
 from .kernels import Kernel, ProductKernel
-from .pool import for_all
 from .spectrum import lanczos
 
 _ROWS, _COLUMNS = 384, 512
@@ -167,27 +163,6 @@ def without_zeros(X: Array) -> Array:
     if not isinstance(X, np.ndarray) or (used := X.any(axis=0)).all() or not used.any():
         return X
     return np.compress(used, X, axis=1)
-
-
-def for_each(task: Callable[[Any], None], items: Iterable[Any], *, parallel: bool) -> None:
-    """Run the tasks; in parallel, each on one core with a single-threaded BLAS."""
-    if not parallel:
-        for item in items:
-            task(item)
-        return
-    with one_blas_thread():
-        for_all(task, items, threads.available())
-
-
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Keep BLAS to the thread that calls it, inside a with statement."""
-    limit: AbstractContextManager[Any] = _blas().limit(limits=1)
-    return limit
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController().select(user_api="blas")
 
 
 def _extreme_eigenvalues(K: Array, eps: float) -> tuple[float, float]:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import cho_solve, lapack, solve_triangular
 
 from .arrays import blocks
-from .matrices import for_each
+from .blas import for_each
 
 _EPS = float(np.finfo(np.float64).eps)
 _ROWS = 64  # gathered at a time

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .arrays import Array, is_numpy, to_numpy
+from .blas import one_blas_thread
 from .path import Observe, Path, Status, advance, as_observers
 from .problem import Problem
 from .solvers.base import Solver, State
@@ -150,7 +151,7 @@ def _continue(
     end = path.last.t + steps
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
     path.ended = Status.STEPS
-    with _interruptible() as interrupted:
+    with _interruptible() as interrupted, one_blas_thread():
         try:
             while path.last.t < end and path.running().any():
                 begin = time.perf_counter()

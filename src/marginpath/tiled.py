@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from . import threads
 from .arrays import Array, as_floating, blocks, device, is_numpy, namespace, take_rows, to_numpy
+from .blas import for_each
 from .compensated import compensated_product, relative_error
 from .gram import Gram
 from .kernels import Kernel, ProductKernel, as_kernel
-from .matrices import for_each, without_zeros
+from .matrices import without_zeros
 
 _TILE = 1024
+_PARTS = 8  # sums that the threads share
 _BLOCK_BYTES = 2**26  # rows that are computed at a time
 
 
@@ -159,14 +160,14 @@ class TiledGram(Gram):
         return TiledCross(Z, self.X, self.kernel)
 
     def _product(self, V: Array, dtype: Any) -> Array:
-        """Sum tiles times blocks of V; every core has rows of its own, fixed, so sums are reproducible."""
+        """Sum tiles times blocks of V, in parts that do not depend on the number of threads."""
         xp, n = self.xp, self.shape[0]
-        cores = threads.available() if self._compiled else 1
-        sums = [xp.zeros_like(xp.asarray(V, dtype=dtype)) for _ in range(cores)]
+        parts = min(_PARTS, -(-n // _TILE)) if self._compiled else 1
+        sums = [xp.zeros_like(xp.asarray(V, dtype=dtype)) for _ in range(parts)]
 
-        def add(core: int) -> None:
-            total = sums[core]
-            for a, b in list(blocks(n, _TILE))[core::cores]:
+        def add(part: int) -> None:
+            total = sums[part]
+            for a, b in list(blocks(n, _TILE))[part::parts]:
                 for c, e in blocks(n - a, _TILE):
                     c, e = a + c, a + e
                     tile = self._block(self._left[a:b, :], self._right[c:e, :])
@@ -175,7 +176,7 @@ class TiledGram(Gram):
                     if c > a:
                         total[c:e, ...] = total[c:e, ...] + tile.T @ V[a:b, ...]
 
-        for_each(add, range(cores), parallel=cores > 1)
+        for_each(add, range(parts), parallel=self._compiled)
         return sum(sums[1:], start=sums[0])
 
     def _compute_rows(self, index: np.ndarray, out: np.ndarray) -> None:

@@ -10,9 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from .arrays import Array, as_floating, blocks, is_numpy, namespace
+from .blas import for_each
 from .gram import DenseGram
 from .kernels import Gaussian, ProductKernel, biased, distance_factors, squared_norms
-from .matrices import fill_symmetric, for_each, require_memory
+from .matrices import fill_symmetric, require_memory
 from .selection import CrossValidatedPath, cross_validate_path
 from .solvers import Solver
 

@@ -15,8 +15,9 @@ import numpy as np
 import marginpath as mp
 
 from ..arrays import blocks
+from ..blas import for_each
 from ..datasets import Dataset
-from ..matrices import for_each, without_zeros
+from ..matrices import without_zeros
 from ..selection import DEFAULT_SOLVER, class_signs
 from . import data as sets
 from .measure import Benchmark, Contestant, Entry, Facts, Task

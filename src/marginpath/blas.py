@@ -1,0 +1,110 @@
+"""Matrix products whose bits do not depend on who else computes, nor on how many threads there are.
+
+BLAS cuts a product into as many pieces as it has threads, and rounds differently at each seam. Here BLAS keeps
+to one thread, and products are cut into blocks of a fixed size that threads of our own share.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from . import threads
+from .arrays import blocks
+from .pool import for_all
+
+_BLOCK = 2**18  # entries of a matrix that one thread multiplies at a time
+_SUMS = 16  # parts of a product with a transposed matrix, at most
+
+
+class _OneThread:
+    """Whether BLAS is kept to one thread, and for how many that asked for it: the last one lets it go.
+
+    The limit is one of the whole process, so that two who each put back what they met would undo each other.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.users = threading.Lock(), 0
+        self.limit: Any = None
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Hold BLAS to one thread until the end of the with statement."""
+        with self.lock:
+            if self.users == 0:
+                self.limit = _blas().limit(limits=1)
+            self.users += 1
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.users -= 1
+                if self.users == 0:
+                    self.limit.restore_original_limits()
+
+
+#: Keep BLAS to the thread that calls it, inside a with statement.
+one_blas_thread = _OneThread()
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
+
+
+def for_each(task: Callable[[Any], None], items: Iterable[Any], *, parallel: bool) -> None:
+    """Run the tasks; in parallel, each on one core with a single-threaded BLAS."""
+    if not parallel:
+        for item in items:
+            task(item)
+        return
+    with one_blas_thread():
+        for_all(task, items, threads.available())
+
+
+def product(A: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """Return A V, in blocks of rows that the threads share.
+
+    Examples
+    --------
+    >>> product(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 1.0]))
+    array([3., 7.])
+    """
+    out = np.empty((len(A), *V.shape[1:]), dtype=np.result_type(A, V))
+
+    def multiply(ends: tuple[int, int]) -> None:
+        np.matmul(A[slice(*ends)], V, out=out[slice(*ends)])
+
+    _share(multiply, list(blocks(len(A), max(1, _BLOCK // A.shape[1]))))
+    return out
+
+
+def transposed_product(A: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """Return Aᵀ V: the products of blocks of rows, added up in their order.
+
+    Examples
+    --------
+    >>> transposed_product(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 1.0]))
+    array([4., 6.])
+    """
+    rows = list(blocks(len(A), max(1, _BLOCK // A.shape[1], len(A) // _SUMS)))
+    parts: list[Any] = [None] * len(rows)
+
+    def multiply(number: int) -> None:
+        own = slice(*rows[number])
+        parts[number] = A[own].T @ V[own]
+
+    _share(multiply, range(len(rows)))
+    return np.asarray(sum(parts[1:], start=parts[0]))
+
+
+def _share(task: Callable[[Any], None], items: Sequence[Any]) -> None:
+    """Run the tasks with a single-threaded BLAS, in threads of our own where there is more than one."""
+    with one_blas_thread(), np.errstate(invalid="ignore"):  # OpenBLAS raises it for lanes it does not use
+        for_all(task, items, threads.available() if len(items) > 1 else 1)
