@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from naive import hard_margin, random_problem
-from verify import fuzz
+from verify import fuzz, kernels
 from verify.cases import draw_case
 from verify.claims import vector_claims
 from verify.exact import ExactGram, exact_interval, status_violations, violations
@@ -38,6 +38,21 @@ def test_the_numbers_are_those_of_the_definitions(seed):
 
 def _square(a):
     return Fraction(a) ** 2
+
+
+def test_kernels_of_exact_numbers():
+    X = [[0.5, -1.0], [2.0, 0.25]]
+    for exact, package in (
+        (kernels.gaussian(1.5), mp.Gaussian(1.5)),
+        (kernels.laplacian(1.5), mp.Laplacian(1.5)),
+        (kernels.polynomial(3, 0.5, 1.0), mp.Polynomial(3, 0.5, 1.0)),
+    ):
+        gram = ExactGram.from_kernel(X, exact)
+        K = [[float(Fraction(a, 2**gram.shift)) for a in row] for row in gram.k]
+        np.testing.assert_allclose(K, package(np.array(X)), rtol=1e-14)
+    digits = "0.367879441171442321595523770161460867445811131031767834507836801697461495744899803357147274346"
+    e = ExactGram.from_kernel([[0.0], [1.0]], kernels.laplacian(1.0)).k[0][1]
+    assert abs(Fraction(e, 2**400) - Fraction(digits)) < Fraction(1, 10**90)  # 1/e
 
 
 def test_a_bound_that_is_off_by_one_part_in_1e15_is_rejected():

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 import marginpath as mp
 
+from . import kernels
 from .exact import ExactGram
 
 #: The square of the maximum margin, given which samples count; None where it is not known.
@@ -27,7 +28,7 @@ class Case:
 
     problem: mp.Problem
     exact: ExactGram
-    numbers: object  # X of a linear kernel, or K
+    numbers: object  # X of a linear kernel, or K where it is stored
     columns: list[list[int]]  # labels, a list for each column
     weight: list[float]
     truths: list[Fraction | None]
@@ -37,34 +38,27 @@ class Case:
 def draw_case(rng):
     """Return a random case."""
     dtype = rng.choice([np.float32, np.float64])
-    storage = rng.choice(
-        ["dense", "csr", "matrix", "gaussian", "laplacian", "polynomial"], p=_p(6, 3, 3, 2, 1, 1)
-    )
+    storage = str(rng.choice(["dense", "csr", "matrix", "kernel", "tiled"], p=_p(6, 3, 3, 4, 1)))
+    traits = {"data": "", "storage": storage, "dtype": np.dtype(dtype).name, "width": "matrix", "scale": "1"}
     if storage == "matrix":
-        data, K, y, truth = _matrix(rng, dtype)
-        K, truth, scale = _scaled(rng, K, truth, 1)
-        gram, width, numbers = mp.Gram.from_matrix(K), "matrix", K
+        traits["data"], K, y, truth = _matrix(rng, dtype)
+        K, truth, traits["scale"] = _scaled(rng, K, truth, 1)
+        return _labelled(rng, mp.Gram.from_matrix(K), ExactGram.from_matrix(K), K, y, truth, traits)
+    low, high = _WIDTHS[rng.choice(len(_WIDTHS), p=_p(10, 55, 20, 10, 5))]
+    traits["data"], X, y, truth = _samples(rng, dtype, int(rng.integers(low, high + 1)))
+    traits["width"] = next(f"{low} to {high}" for low, high in _WIDTHS if X.shape[1] <= high)
+    if storage in ("dense", "csr"):
+        X, truth, traits["scale"] = _scaled(rng, X, truth, 2)
+        numbers = X if storage == "dense" else sp.csr_array(X)
+        return _labelled(rng, mp.Gram.linear(numbers), ExactGram.from_rows(X), numbers, y, truth, traits)
+    name, kernel, exact_kernel = _kernel(rng, X.shape[1])
+    traits["storage"] = f"{storage}, {name}"
+    if storage == "tiled":
+        gram, exact, numbers = mp.TiledGram(X, kernel), ExactGram.from_kernel(X, exact_kernel), None
     else:
-        low, high = _WIDTHS[rng.choice(len(_WIDTHS), p=_p(10, 55, 20, 10, 5))]
-        data, X, y, truth = _samples(rng, dtype, int(rng.integers(low, high + 1)))
-        width = next(f"{low} to {high}" for low, high in _WIDTHS if X.shape[1] <= high)
-        if storage in ("dense", "csr"):
-            X, truth, scale = _scaled(rng, X, truth, 2)
-            numbers = X if storage == "dense" else sp.csr_array(X)
-            gram = mp.Gram.linear(numbers)
-        else:
-            kernel = _kernel(rng, storage, X)
-            gram, truth, scale = mp.Gram.from_kernel(X, kernel), _always(None), "1"
-            numbers = gram.K
-    exact = (ExactGram.from_rows if storage in ("dense", "csr") else ExactGram.from_matrix)(numbers)
-    traits = {
-        "data": data,
-        "storage": str(storage),
-        "dtype": np.dtype(dtype).name,
-        "width": width,
-        "scale": scale,
-    }
-    return _labelled(rng, gram, exact, numbers, y, truth, traits)
+        gram = mp.Gram.from_kernel(X, kernel)
+        exact, numbers = ExactGram.from_matrix(gram.K), gram.K
+    return _labelled(rng, gram, exact, numbers, y, _always(None), traits)
 
 
 def _labelled(rng, gram, exact, numbers, y, truth, traits):
@@ -169,15 +163,18 @@ def _matrix(rng, dtype):
     return data, np.triu(K) + np.triu(K, 1).T, y, _always(None)
 
 
-def _kernel(rng, storage, X):
-    σ = float(10 ** rng.uniform(-1, 1)) * X.shape[1] ** 0.5
-    if storage == "gaussian":
-        return mp.Gaussian(sigma=σ)
-    if storage == "laplacian":
-        return mp.Laplacian(sigma=σ * X.shape[1] ** 0.5)
-    return mp.Polynomial(
-        degree=int(rng.integers(2, 5)), gamma=1 / X.shape[1], coef0=float(rng.integers(0, 2))
+def _kernel(rng, d):
+    """Draw a kernel: its name, itself, and the same in exact arithmetic."""
+    name, σ = (
+        str(rng.choice(["gaussian", "laplacian", "polynomial"])),
+        float(10 ** rng.uniform(-1, 1)) * d**0.5,
     )
+    if name == "gaussian":
+        return name, mp.Gaussian(σ), kernels.gaussian(σ)
+    if name == "laplacian":
+        return name, mp.Laplacian(σ * d**0.5), kernels.laplacian(σ * d**0.5)
+    settings = int(rng.integers(2, 5)), 1 / d, float(rng.integers(0, 2))
+    return name, mp.Polynomial(*settings), kernels.polynomial(*settings)
 
 
 def _scaled(rng, numbers, truth, degree):

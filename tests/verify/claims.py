@@ -64,10 +64,9 @@ def run_claims(case: Case, rng) -> Iterator[Claim]:
     steps = int(rng.choice([12, 60], p=[0.7, 0.3]))
     path = mp.run(solver, case.problem, steps, observe=["margin_lower", "margin_upper"], every=steps // 3)
     for i, t in enumerate(path.steps):
-        u = path.state(int(t), case.problem).u
+        u = np.minimum(path.state(int(t), case.problem).u, 0)
         yield from _by_column({"claim": "path"} | traits, path["margin_lower"][i], path["margin_upper"][i], u)
-        if np.all(u <= 0):
-            yield from bounds_of(case, u, traits)
+        yield from bounds_of(case, u, traits)
 
 
 def hard_margin_claims(case: Case, rng) -> Iterator[Claim]:
@@ -111,12 +110,10 @@ def classifier_case(case: Case, rng):
 def classifier_claims(case: Case, clf) -> Iterator[Claim]:
     """Yield what a fitted classifier says; it names no u, so one that is near the solution goes before."""
     yield from bounds_of(case, mp.maximum_margin(case.problem).u, {"u": "maximum_margin"})
-    method = {"u": f"classifier, {clf.method}"}
-    for claim in _by_column({"claim": "margin_bounds_"} | method, *clf.margin_bounds_):
+    for claim in _by_column(
+        {"claim": "margin_bounds_", "u": f"classifier, {clf.method}"}, *clf.margin_bounds_
+    ):
         yield replace(claim, status="inseparable" if clf.separable_ is False else None)
-    bounds = clf.path_["margin_bounds"].reshape(len(clf.path_.steps), 2)
-    for lower, upper in bounds[:: max(1, len(bounds) // 6)].tolist():
-        yield Claim({"claim": "path_"} | method, 0, lower, upper)
 
 
 def _with_constant(X, square):

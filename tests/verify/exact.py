@@ -56,6 +56,16 @@ class ExactGram:
                 k[i][j] = k[j][i] = sum(map(mul, row, rows[j]))
         return cls(k, 2 * shift)
 
+    @classmethod
+    def from_kernel(cls, X, kernel):
+        """Take the kernel, one of :mod:`verify.kernels`, of the entries of X as they are, to 2^-400."""
+        rows, shift = _integers(_lists(X))
+        k = [[0] * len(rows) for _ in rows]
+        for i, row in enumerate(rows):
+            for j in range(i + 1):
+                k[i][j] = k[j][i] = round(kernel(row, rows[j], shift) * (1 << 400))
+        return cls(k, 400)
+
     def proof(self, y, weight, u):
         """Return what u proves; rows of label 0 or weight 0 do not count, whatever u is there."""
         counts = [i for i in range(len(y)) if y[i] != 0 and weight[i] != 0]

@@ -107,7 +107,7 @@ def check_case(seed, number, tally):
         check_claims(number, case, run_claims(case, rng), tally)
         if rng.random() < 0.5:
             check_claims(number, case, hard_margin_claims(case, rng), tally)
-        if rng.random() < 0.1:
+        if case.numbers is not None and rng.random() < 0.1:
             fitted = _attempt(tally, "classifier", lambda: classifier_case(case, rng))
             if fitted is not None:
                 check_claims(number, fitted[0], classifier_claims(*fitted), tally)
