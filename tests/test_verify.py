@@ -150,11 +150,13 @@ def _root(square, down):
 
 def _plain(problem, u):
     """The bounds by the formula, with no thought of rounding."""
-    v = -np.asarray(u, dtype=np.float64) * (problem.mass > 0)
-    m = problem.Y * (problem.gram.rows(range(len(v))).astype(np.float64) @ (problem.Y * v))
+    K, Y, counts = problem.gram.rows(range(len(u))).astype(np.float64), problem.Y, problem.mass > 0
+    v = np.where(counts, -np.asarray(u, dtype=np.float64), 0)
+    m = Y * (K @ (Y * v))
     norm, total = np.sqrt(np.maximum(np.sum(v * m, axis=0), 0)), np.sum(v, axis=0)
-    cap = problem.smallest_root
-    lower = np.where(norm > 0, problem.smallest(m) / np.where(norm > 0, norm, 1), 0)
+    roots = np.sqrt(np.diag(K)).reshape(-1, *[1] * (v.ndim - 1))
+    cap, smallest = (np.where(counts, x, np.inf).min(axis=0) for x in (roots, m))
+    lower = np.where(norm > 0, smallest / np.where(norm > 0, norm, 1), 0)
     return lower, np.minimum(np.where(total > 0, norm / np.where(total > 0, total, 1), cap), cap)
 
 
