@@ -1,7 +1,7 @@
 """Matrix products whose bits do not depend on who else computes, nor on how many threads there are.
 
-BLAS cuts a product into as many pieces as it has threads, and rounds differently at each seam. Here BLAS keeps
-to one thread, and products are cut into blocks of a fixed size that threads of our own share.
+BLAS cuts a product into as many pieces as it has threads, and rounds differently at each seam. Here BLAS
+keeps to one thread, and products are cut into blocks of a fixed size that threads of our own share.
 """
 
 from __future__ import annotations

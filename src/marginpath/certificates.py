@@ -60,8 +60,9 @@ def margin_bounds(problem: Problem, u: Array) -> tuple[Array, Array]:
 
 
 def state_margin_bounds(problem: Problem, state: State) -> tuple[Array, Array]:
-    """Return what :func:`margin_bounds` proves by the u of a state; what is over 0 in it is taken for 0."""
-    return margin_bounds(problem, np.minimum(to_numpy(state.u), 0))
+    """Return what :func:`margin_bounds` proves by the u of a state; what is not under 0 is taken for 0."""
+    u = to_numpy(state.u)
+    return margin_bounds(problem, np.where(u < 0, u, 0))
 
 
 def estimated_margin_bounds(problem: Problem, state: State) -> tuple[Array, Array]:
@@ -140,22 +141,19 @@ def _proved(problem: Problem, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Y, mass = (to_numpy(x).astype(np.float64).reshape(len(u), -1) for x in (problem.Y, problem.mass))
     counts = mass > 0
     v = np.where(counts & (roots > _SHORTEST), -u.astype(np.float64).reshape(Y.shape), 0.0)
-    with np.errstate(over="ignore"):
-        v = np.ldexp(v, -_exponent(v))
-        v = np.ldexp(v, -_exponent(roots * v))  # √K_ii v_i ≤ 1
+    v = np.where(np.isfinite(v).all(axis=0), v, 0.0)
+    v = np.ldexp(v, -_exponent(v))
+    v = np.ldexp(v, -_exponent(roots * v))  # √K_ii v_i ≤ 1
     cap = np.where(counts, roots, np.inf).min(axis=0)
-    lower, upper = np.zeros_like(cap), cap
-    if np.isfinite(roots).all() and np.isfinite(v).all():
-        found = gram.enclose(Y * v)
-        total = compensated_product(v, np.ones(len(v))) * (1 - relative_error(len(v)))
-        smallest = np.where(counts, Y * found.product - found.error, np.inf).min(axis=0)
-        norm = np.where(smallest > 0, found.high, found.low)
-        usable = (total > 0) & (norm > 0)
-        lower = np.where(usable, _downwards(smallest / np.where(usable, norm, 1)), 0)
-        usable = total > 0
-        upper = np.where(usable, -_downwards(-found.high / np.where(usable, total, 1)), cap)
-    shape = problem.shape[1:]
-    return lower.reshape(shape), np.minimum(upper, cap).reshape(shape)
+    found = gram.enclose(Y * v)
+    total = compensated_product(v, np.ones(len(v))) * (1 - relative_error(len(v)))
+    smallest = np.where(counts, Y * found.product - found.error, np.inf).min(axis=0)
+    norm = np.where(smallest > 0, found.high, found.low)
+    some, w = total > 0, (total > 0) & (norm > 0)
+    lower = np.where(w, _downwards(smallest / np.where(w, norm, 1)), 0)
+    upper = np.minimum(np.where(some, -_downwards(-found.high / np.where(some, total, 1)), cap), cap)
+    shape = problem.shape[1:]  # they cross where rounding has made K indefinite
+    return np.minimum(lower, upper).reshape(shape), np.maximum(lower, upper).reshape(shape)
 
 
 def _exponent(values: np.ndarray) -> np.ndarray:

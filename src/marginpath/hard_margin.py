@@ -307,6 +307,6 @@ class _Column:
             return MarginStatus.ZERO_ROWS
         if lower > 0 and upper - lower <= self.tol * upper:
             return MarginStatus.EXACT
-        if upper <= epsilon:
+        if lower <= 0 and upper <= epsilon:
             return MarginStatus.CERTIFIED
         return MarginStatus.ROUNDING if self.left else MarginStatus.LIMITED

@@ -70,7 +70,7 @@ class Problem:
             )
         self.gram = gram
         self.Y = self._array(labels)
-        self.mass = self._array(mass)
+        self.mass = self._array(_representable(mass, self.Y.dtype, gram.xp))
         self.box_scale = self._array(scale * np.ones(labels.shape[1:]))
         self.sample_weight = None if sample_weight is None else self._array(weights)
 
@@ -199,6 +199,17 @@ def _check_classes(labels: np.ndarray, mass: np.ndarray) -> None:
                 f"y has no sample of class {sign:+d}{where} (of positive weight). "
                 f"Both classes are needed to separate them.{hint}"
             )
+
+
+def _representable(mass: np.ndarray, dtype: Any, xp: Any) -> np.ndarray:
+    """Return weights that the dtype does not take for 0 where they are over 0; refuse too large ones."""
+    numbers = xp.finfo(dtype)
+    if mass.max() > float(numbers.max):
+        raise ValueError(
+            f"sample_weight has {mass.max():.3g}, more than {dtype} can hold. Divide the weights, or pass "
+            f"float64 samples."
+        )
+    return np.where(mass > 0, np.maximum(mass, float(numbers.smallest_normal)), 0.0)
 
 
 def _checked_weights(sample_weight: Array | None, n: int) -> np.ndarray:
