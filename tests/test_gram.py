@@ -28,9 +28,7 @@ def test_from_kernel_is_the_kernel(kernel, dtype, n, rng):
     np.testing.assert_allclose(gram.K, exact, rtol=tolerance, atol=tolerance)
     V = rng.standard_normal((n, 2)).astype(dtype)
     K, terms = gram.K.astype(float), np.abs(gram.K.astype(float)) @ np.abs(V)
-    assert np.all(
-        np.abs(gram @ V - K @ V) <= n * np.finfo(dtype).eps * terms
-    )  # whatever the order of the sum
+    assert np.all(np.abs(gram @ V - K @ V) <= n * np.finfo(dtype).eps * terms)
     np.testing.assert_array_equal(gram.rows([0, n - 1]), gram.K[[0, n - 1]])
     np.testing.assert_array_equal(gram.diagonal, np.diag(gram.K))
     np.testing.assert_allclose(gram.accurate_product(V), gram.K.astype(float) @ V, rtol=1e-9, atol=1e-12)

@@ -6,8 +6,10 @@ keeps to one thread, and products are cut into blocks of a fixed size that threa
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -26,31 +28,48 @@ _SUMS = 16  # parts of a product with a transposed matrix, at most
 class _OneThread:
     """Whether BLAS is kept to one thread, and for how many that asked for it: the last one lets it go.
 
-    The limit is one of the whole process, so that two who each put back what they met would undo each other.
+    The limit is one of the whole process, so that two who each put back what they met would undo each other,
+    and threadpoolctl lets one thread alone change it: ours does nothing else.
     """
 
     def __init__(self) -> None:
-        self.lock, self.users = threading.Lock(), 0
         self.limit: Any = None
+        self.renew()
+
+    def renew(self) -> None:
+        """Start with a thread of its own, and nobody inside."""
+        self.lock, self.users = threading.Lock(), 0
+        self.keeper = ThreadPoolExecutor(1, thread_name_prefix="marginpath-blas")
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
         """Hold BLAS to one thread until the end of the with statement."""
         with self.lock:
-            if self.users == 0:
-                self.limit = _blas().limit(limits=1)
             self.users += 1
+            if self.users == 1:
+                self.keeper.submit(self._hold).result()
         try:
             yield
         finally:
             with self.lock:
                 self.users -= 1
                 if self.users == 0:
-                    self.limit.restore_original_limits()
+                    self.keeper.submit(self._let_go).result()
+
+    def _hold(self) -> None:
+        self.limit = _blas().limit(limits=1)
+        self.limit.__enter__()
+
+    def _let_go(self) -> None:
+        self.limit.__exit__(None, None, None)
 
 
 #: Keep BLAS to the thread that calls it, inside a with statement.
 one_blas_thread = _OneThread()
+
+
+if hasattr(os, "register_at_fork"):  # a child process has no such thread
+    os.register_at_fork(after_in_child=one_blas_thread.renew)
 
 
 @cache
