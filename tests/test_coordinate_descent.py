@@ -307,3 +307,38 @@ def test_a_path_with_an_intercept_starts_with_all_samples_at_the_bound(seed, kin
     path = mp.run(mp.CoordinateDescent(intercept=0.5), problem, 1)
     constant = 0.5 * np.mean(np.diag(K))
     np.testing.assert_allclose(path.last.u, -1 / np.max(y * (K @ y + constant * y.sum())), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["features", "kernel", "tiled"])
+@pytest.mark.parametrize("settings", [{}, {"ratio": 3.0}, {"schedule": mp.GeometricDecay(8.0)}])
+def test_no_rounding_grows_with_the_box(kind, settings):
+    """At step 49 of λ = 8/2ᵗ the box is 7e13: what is multiplied by it must not be rounding."""
+    data = mp.datasets.toy()
+    gram = {
+        "features": lambda: mp.Gram.linear(data.X),
+        "kernel": lambda: mp.Gram.from_kernel(data.X, mp.Linear()),
+        "tiled": lambda: mp.TiledGram(data.X, mp.Linear()),
+    }[kind]()
+    problem = mp.Problem(gram, np.stack([data.y, -data.y], axis=1))
+    path = mp.run(mp.CoordinateDescent(**settings), problem, 49)
+    scores = gram.accurate_product(problem.Y * path.last.u)
+    np.testing.assert_allclose(path.last.scores, scores, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(mp.metrics.margin(problem, path.last), 2**0.5, rtol=1e-6)
+
+
+def test_the_aggregate_is_that_of_the_samples_at_the_bound():
+    """Where most samples have left it, and where some come back."""
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((120, 2)), np.where(rng.random(120) < 0.5, 1, -1)
+    problem = mp.Problem(mp.Gram.from_kernel(X, mp.Gaussian(0.5)), y)
+    solver = mp.CoordinateDescent(ratio=1.7, refresh=1000)
+    state, counted = solver.init(problem), []
+    for _ in range(40):
+        state = solver.step(problem, state)
+        resting = state.u == -state.bound
+        exact = problem.gram.accurate_product(problem.Y * resting)
+        np.testing.assert_allclose(state.aggregate, exact, rtol=0, atol=1e-13)
+        counted.append(int(state.counted))
+        assert np.count_nonzero(resting) <= counted[-1]
+    assert len(set(counted)) > 2
+    assert counted[-1] < 8 or np.count_nonzero(resting) > counted[-1] / 8

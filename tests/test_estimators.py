@@ -5,6 +5,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import time
 import warnings
 from dataclasses import replace
 
@@ -252,6 +253,42 @@ def test_time_limit_keeps_the_best_so_far(moons):
         fitted = mp.MarginPathClassifier(time_limit=1e-6).fit(X, y)
     assert fitted.n_iter_ == fitted.step_ == 1
     assert fitted.predict(X).shape == y.shape
+
+
+def test_time_limit_holds_for_the_exact_finish(moons, monkeypatch):
+    from marginpath.estimators import following
+
+    def slow(problem, tol, time_limit):
+        assert 0 < time_limit < 0.5
+        time.sleep(time_limit + 0.01)
+        return maximum_margin(problem, tol, time_limit=1e-9)
+
+    maximum_margin = following.maximum_margin
+    monkeypatch.setattr(following, "maximum_margin", slow)
+    with pytest.warns(ConvergenceWarning, match="time limit of 0.5 s was over after 3 steps; step 3 is kept"):
+        clf = mp.MarginPathClassifier(stopping="margin", time_limit=0.5, max_iter=3).fit(*moons)
+    assert clf.n_iter_ == clf.step_ == 3
+
+
+def test_an_interrupt_of_the_exact_finish_keeps_the_path(moons, monkeypatch):
+    from marginpath.estimators import following
+
+    def interrupted(problem, tol, time_limit):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(following, "maximum_margin", interrupted)
+    with pytest.warns(ConvergenceWarning, match="Interrupted after 5 steps; step 5 is kept"):
+        clf = mp.MarginPathClassifier(stopping="margin", max_iter=5).fit(*moons)
+    assert clf.predict(moons[0]).shape == moons[1].shape
+
+
+def test_the_toy_set_with_the_schedule_of_the_paper():
+    data = mp.datasets.toy()
+    settings = {"schedule": mp.GeometricDecay(8.0), "fit_intercept": False, "random_state": 0}
+    clf = mp.MarginPathClassifier("linear", stopping=None, max_iter=49, **settings).fit(data.X, data.y)
+    assert clf.score(data.X, data.y) == 1
+    lower, upper = clf.margin_bounds_
+    assert lower <= 2**0.5 <= upper <= 1.01 * lower
 
 
 def test_max_iter_too_small_warns(moons):

@@ -194,7 +194,7 @@ class _Column:
 
     def __init__(self, gram: Gram, y: np.ndarray, root: np.ndarray, tol: float, deadline: float) -> None:
         self.gram, self.y, self.root, self.tol, self.deadline = gram, y, root, tol, deadline
-        self.delta, self.left = 1e-12, _FACTORIZATIONS
+        self.delta, self.left, self.ended = 1e-12, _FACTORIZATIONS, False
         self.rounding = max(4 * len(y) * _EPS, 32 * float(gram.xp.finfo(gram.dtype).eps))
 
     def epsilon(self, v: np.ndarray, root: np.ndarray | None = None) -> float:
@@ -215,7 +215,7 @@ class _Column:
         try:
             self.improve(v)
         except _TimeIsOver:
-            self.left = 0
+            self.ended = True
         return self.best
 
     def improve(self, v: np.ndarray) -> None:
@@ -309,4 +309,4 @@ class _Column:
             return MarginStatus.EXACT
         if lower <= 0 and upper <= epsilon:
             return MarginStatus.CERTIFIED
-        return MarginStatus.ROUNDING if self.left else MarginStatus.LIMITED
+        return MarginStatus.ROUNDING if self.left and not self.ended else MarginStatus.LIMITED
