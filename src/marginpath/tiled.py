@@ -16,6 +16,7 @@ from .arrays import Array, as_floating, blocks, device, is_numpy, namespace, tak
 from .gram import Gram
 from .kernels import Kernel, ProductKernel, as_kernel
 from .matrices import for_each, without_zeros
+from .spectrum import seed_of
 
 _TILE = 1024
 _BLOCK_BYTES = 2**26  # rows that are computed at a time
@@ -91,6 +92,10 @@ class TiledGram(Gram):
     def accurate_product(self, V: Array) -> Array:
         """Return K V with float64 sums over the tiles."""
         return self._product(self.xp.astype(V, self.xp.float64), self.xp.float64)
+
+    @cached_property
+    def _seed(self) -> int:
+        return seed_of(self.X) if self._compiled else super()._seed
 
     def rows(self, index: Array) -> Array:
         """Return the rows K[index, :], from the cache where they are there."""
