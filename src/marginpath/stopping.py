@@ -206,8 +206,18 @@ def leave_one_out(problem: Problem, state: State) -> Array:
 
     For the solution at a fixed λ no other sample can be (Jaakkola and Haussler, AISTATS 1999): leaving sample
     i out lowers its margin by at most v_i K_ii. Along a path it is an estimate. Of a sample with a weight
-    one copy is left out.
+    one copy is left out. An intercept that is not penalized is refused: it moves as well when a sample is
+    left out, and by no less than the margins do.
+
+    Examples
+    --------
+    >>> import numpy as np, marginpath as mp
+    >>> problem = mp.Problem(mp.Gram.from_matrix(np.eye(4)), [1, 1, -1, -1])
+    >>> state = mp.run(mp.CoordinateDescent(mp.Constant(1.0)), problem, steps=1).last
+    >>> float(leave_one_out(problem, state))  # no sample tells of another
+    1.0
     """
+    _refuse_offset(state)
     xp = problem.xp
     counts = problem.mass > 0
     diagonal = xp.reshape(problem.gram.diagonal, (-1, *(1 for _ in problem.shape[1:])))
@@ -325,6 +335,17 @@ def _change(problem: Problem, a: State, b: State) -> np.ndarray:
     """Return ‖w_b − w_a‖ per column."""
     squared = problem.squared_norm(b.u - a.u, b.scores - a.scores)
     return np.asarray(np.sqrt(np.maximum(to_numpy(squared), 0)))
+
+
+def _refuse_offset(state: State) -> None:
+    """Refuse the state of a solver with an intercept that is not penalized."""
+    offset = np.max(np.abs(to_numpy(getattr(state, "offset", np.zeros(())))), initial=0.0)
+    if offset > 0:
+        raise ValueError(
+            f"The bound on the leave-one-out error holds without an intercept or with a penalized one, but "
+            f"this state has one that is not penalized (up to {offset:.4g}). Use intercept=None and a kernel "
+            f"plus a constant, or choose the step by cross_validate_path."
+        )
 
 
 def _best_row(score: np.ndarray, size: np.ndarray) -> np.ndarray:
