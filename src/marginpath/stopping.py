@@ -358,7 +358,7 @@ def _best_row(score: np.ndarray, size: np.ndarray) -> np.ndarray:
     left = begun & (score != first)
     plateau = np.where(left.any(axis=0), left.argmax(axis=0), len(score) - 1)
     score = np.where(begun, score, -np.inf)
-    return np.maximum((score >= score.max(axis=0) - 1e-12).argmax(axis=0), plateau)
+    return np.asarray(np.maximum((score >= score.max(axis=0) - 1e-12).argmax(axis=0), plateau))
 
 
 def _grown(now: np.ndarray, then: np.ndarray, growth: float) -> np.ndarray:
