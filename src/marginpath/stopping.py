@@ -207,7 +207,7 @@ def leave_one_out(problem: Problem, state: State) -> Array:
     For the solution at a fixed λ no other sample can be (Jaakkola and Haussler, AISTATS 1999): leaving sample
     i out lowers its margin by at most v_i K_ii. Along a path it is an estimate. Of a sample with a weight
     one copy is left out. An intercept that is not penalized is refused: it moves as well when a sample is
-    left out, and by no less than the margins do.
+    left out, and the bound does not count that.
 
     Examples
     --------
