@@ -74,6 +74,37 @@ def test_at_is_a_fit_of_that_many_steps(cls, method, iris):
     np.testing.assert_array_equal(list(fitted.staged_predict(X))[step - 1], earlier.predict(X))
 
 
+SCHEDULES = {
+    "power": mp.PowerDecay(40.0),
+    "log": mp.LogDecay(8.0),
+    "geometric": mp.GeometricDecay(200.0, 1.3),
+    "constant": mp.Constant(1.0),
+    "callable": lambda t: np.inf if t < 4 else 50 * t**-1.5,
+}
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES.values(), ids=SCHEDULES)
+@pytest.mark.parametrize("stopping", ["cv", "holdout", "discrepancy"])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", BOTH)
+def test_every_schedule_is_followed(kind, method, stopping, schedule):
+    """λ0/log t leaves the box empty at first: no rule may take that for the end."""
+    data = mp.datasets.gaussian_mixture(n_samples=200, n_test=500, seed=1)
+    y = mp.noise.flip_exactly(data.y, 20, seed=0)
+    clf = kind(
+        method=method,
+        schedule=schedule,
+        stopping=stopping,
+        noise_level=0.25,
+        max_iter=150,
+        random_state=0,
+    ).fit(data.X, y)
+    assert clf.C_ > 0
+    assert clf.score(data.X_test, data.y_test) > 0.84
+    if stopping != "discrepancy":
+        assert clf.n_iter_ >= 15
+
+
 @pytest.mark.parametrize("cls", BOTH)
 def test_at_refuses_steps_that_are_not_there(cls, moons):
     fitted = cls(stopping=None, max_iter=5).fit(*moons)

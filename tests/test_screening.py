@@ -244,13 +244,13 @@ def test_only_one_state_holds_a_block():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_dtype_and_memory_order(dtype, order):
-    problem = noisy_problem(4, 60, "kernel", dtype=dtype)
+    problem = noisy_problem(5, 60, "kernel", dtype=dtype)
     K = np.array(problem.gram.K, order=order)
     K.flags.writeable = False
     problem = mp.Problem(mp.Gram.from_matrix(K), problem.Y)
     solver = mp.DualDescent(mp.PowerDecay(4.0), mp.Inertia(3))
     last, plain = mp.run(Screened(solver), problem, 500).last, mp.run(solver, problem, 500).last
-    exact = mp.run(solver, noisy_problem(4, 60, "kernel"), 500).last
+    exact = mp.run(solver, noisy_problem(5, 60, "kernel"), 500).last
     floating = {x.dtype for name, x in last.arrays().items() if name != "role"}
     assert floating == {np.dtype(dtype)}
     assert not last.whole

@@ -74,6 +74,23 @@ def test_steps_without_regularization_are_neighbours_of_each_other_only():
     assert found.best_score >= found.mean_scores[1:].max() - 0.1
 
 
+@pytest.mark.parametrize("selection", ["smooth", "best", "one_se"])
+def test_a_step_with_an_empty_box_is_not_chosen(selection):
+    """λ0/log t is infinite at t = 1, where u = 0 gives every sample to the first class."""
+    np.testing.assert_allclose(
+        smoothed(np.array([0.9, 0.2, 0.4]), np.array([0.0, 1.0, 1.0])), [0.9, 0.3, 0.3]
+    )
+    data = mp.datasets.gaussian_mixture(n_samples=60, seed=2)
+    y = np.where(np.random.default_rng(0).random(60) < 0.85, 0, 1)  # nothing to learn: most are of class 0
+    gram = mp.Gram.from_kernel(data.X, mp.Gaussian(0.1))
+    solver = mp.DualDescent(mp.LogDecay(5.0))
+    found = mp.cross_validate_path(solver, gram, y, selection=selection, steps=20)
+    assert found.mean_scores[1] == found.mean_scores[1:].max()
+    assert found.step > 1
+    assert found.C > 0
+    assert found.path.last.t == 20
+
+
 @given(hnp.arrays(float, st.integers(1, 12), elements=st.floats(0, 1)), st.floats(1, 4))
 def test_smoothed_scores_stay_among_their_neighbours(scores, ratio):
     C = ratio ** np.arange(len(scores))

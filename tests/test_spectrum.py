@@ -1,9 +1,11 @@
+import array_api_strict as xp
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.linalg import eigvalsh
 
 import marginpath as mp
-from marginpath.spectrum import lanczos
+from marginpath.spectrum import EXACT, lanczos, seed_of
 
 
 def matrices(n):
@@ -57,4 +59,69 @@ def test_linear_gram_needs_no_matrix():
 
 
 def test_zero_operator():
-    assert lanczos(lambda v: 0 * v, 50, eps=2e-16)[:2] == (0.0, 0.0)
+    assert lanczos(lambda v: 0 * v, 50, eps=2e-16, seed=0)[:2] == (0.0, 0.0)
+    assert mp.Gram.from_matrix(np.zeros((5, 5))).norm_bounds() == (0.0, 0.0)
+
+
+def hidden(n, seed, rng):
+    """Return I + 99 v vᵀ of norm 100, v orthogonal to the start vector of Lanczos' method for that seed."""
+    b = np.random.default_rng(seed).standard_normal(n)
+    v = rng.standard_normal(n)
+    v -= (v @ b) / (b @ b) * b
+    v /= np.linalg.norm(v)
+    K = np.eye(n) + 99 * np.outer(v, v)
+    return (K + K.T) / 2
+
+
+@pytest.mark.parametrize("n", [50, EXACT, EXACT + 1, 600])
+def test_no_matrix_hides_its_norm(n):
+    """Against a start that is known beforehand, a top eigenvector orthogonal to it leaves a bound of 1."""
+    rng = np.random.default_rng(5)
+    K = hidden(n, 0, rng)
+    assert lanczos(lambda v: K @ v, n, eps=2e-16, seed=0).upper < 1.1
+    for _ in range(4):  # aim at the start of this matrix: that makes another one, with another start
+        gram = mp.Gram.from_matrix(K)
+        lower, upper = gram.norm_bounds()
+        assert 100 / 1.05 <= lower <= 100 + 1e-9
+        assert 100 - 1e-9 <= upper <= 105
+        lower, upper = gram.norm_bounds(np.full(n, 4.0))
+        assert 380 <= lower <= 400 + 1e-9 <= upper + 1e-6 <= 420
+        K = hidden(n, gram._seed, rng)
+
+
+def test_a_step_size_from_a_hidden_norm_does_not_diverge():
+    rng = np.random.default_rng(5)
+    n = 50
+    problem = mp.Problem(mp.Gram.from_matrix(hidden(n, 0, rng)), np.where(rng.random(n) < 0.5, 1, -1))
+    path = mp.run(mp.DualDescent(mp.PowerDecay(1e-3)), problem, 50, observe=["dual_objective"])
+    assert np.all(np.diff(path["dual_objective"]) <= 0)
+
+
+def test_different_matrices_start_lanczos_differently():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 3))
+    other = X.copy()
+    other[77, 1] = np.nextafter(X[77, 1], 9.0)
+    K = mp.Gaussian(1.0)(X)
+    nudged = K.copy()
+    nudged[400, 3] = nudged[3, 400] = np.nextafter(K[3, 400], 9.0)
+    pairs = [
+        (mp.Gram.from_matrix(K), mp.Gram.from_matrix(nudged)),
+        (mp.Gram.linear(X), mp.Gram.linear(other)),
+        (mp.Gram.linear(sp.csr_array(X)), mp.Gram.linear(sp.csr_array(other))),
+        (mp.TiledGram(X, mp.Gaussian(1.0)), mp.TiledGram(other, mp.Gaussian(1.0))),
+        (mp.Gram.from_matrix(xp.asarray(K)), mp.Gram.from_matrix(xp.asarray(K + np.eye(500)))),
+    ]
+    assert all(one._seed != two._seed for one, two in pairs)
+    assert mp.Gram.from_matrix(K)._seed == mp.Gram.from_matrix(np.asfortranarray(K))._seed == seed_of(K)
+
+
+def test_the_bounds_of_few_samples_hold_to_the_last_digits():
+    for name, K in matrices(100):
+        norm = eigvalsh(K, subset_by_index=[99, 99])[0]
+        lower, upper = mp.gram.DenseGram(K).norm_bounds()
+        assert norm * (1 - 1e-10) <= lower <= norm <= upper <= norm * (1 + 1e-10), name
+    X = np.random.default_rng(1).standard_normal((80, 30)).astype(np.float32)
+    norm = np.linalg.norm(X.astype(np.float64), 2) ** 2
+    lower, upper = mp.Gram.linear(X).norm_bounds()
+    assert norm * (1 - 1e-5) <= lower <= norm <= upper <= norm * (1 + 1e-5)

@@ -13,7 +13,14 @@ from naive import random_problem
 import marginpath as mp
 from marginpath import noise
 from marginpath.experiments import stopping_rules
-from marginpath.stopping import APriori, Discrepancy, LeaveOneOut, QuasiOptimality, leave_one_out
+from marginpath.stopping import (
+    APriori,
+    Discrepancy,
+    LeaveOneOut,
+    NoImprovement,
+    QuasiOptimality,
+    leave_one_out,
+)
 
 PUBLISHED = Path(__file__).parents[1] / "docs" / "_static" / "stopping"
 
@@ -162,6 +169,68 @@ def test_quasi_optimality_does_not_choose_where_a_column_stands_still():
     _, problem = noisy_columns([0.1, 0.2])
     path = mp.run(mp.DualDescent(mp.PowerDecay(1.0)), problem, 64, stop=APriori((16, 64)))
     assert QuasiOptimality(skip=0).choose(path, problem)[0] <= 8
+
+
+def test_leave_one_out_refuses_an_intercept_that_is_not_penalized():
+    """It moves when a sample is left out: the error was above the bound in 7 of 80 problems."""
+    rng = np.random.default_rng(19)
+    X = rng.standard_normal((20, 2)) + 2
+    problem = mp.Problem(mp.Gram.from_kernel(X, mp.Linear()), np.where(X[:, 0] > 2, 1, -1))
+    solver = mp.CoordinateDescent(mp.Constant(1.0), intercept=0.03)
+    with pytest.raises(ValueError, match=r"not penalized.*Use intercept=None and a kernel plus a constant"):
+        leave_one_out(problem, mp.run(solver, problem, 20).last)
+    with pytest.raises(ValueError, match="not penalized"):
+        mp.run(solver, problem, 20, observe=LeaveOneOut().observed, stop=LeaveOneOut())
+    free = mp.run(mp.CoordinateDescent(mp.Constant(1.0)), problem, 20).last
+    assert 0 <= leave_one_out(problem, free) <= 1
+
+
+def observed(schedule, rule, steps):
+    """Return a path over two noisy columns that observes what every rule here reads."""
+    _, problem = noisy_columns([0.1, 0.2])
+    observe = {
+        "bound": mp.metrics.bound,
+        "score": lambda problem, state: -leave_one_out(problem, state),
+        "leave_one_out": leave_one_out,
+    }
+    return mp.run(mp.DualDescent(schedule), problem, steps, observe=observe, stop=rule)
+
+
+PATIENCE = [NoImprovement("score", growth=10), NoImprovement("score", steps=7), LeaveOneOut()]
+
+
+@pytest.mark.parametrize("rule", PATIENCE)
+def test_steps_with_an_empty_box_only_delay_a_rule(rule):
+    """0 is not ten times 0: where λ is infinite for three steps, all that follows is three steps later."""
+    schedule = mp.PowerDecay(20.0)
+    path = observed(schedule, rule, 400)
+    late = observed(lambda t: schedule(t - 3) if t > 3 else np.inf, rule, 403)
+    np.testing.assert_array_equal(path["bound"][1:], late["bound"][4:])
+    assert np.all(path.stop_steps > 1)
+    np.testing.assert_array_equal(late.stop_steps, path.stop_steps + 3)
+
+
+@pytest.mark.parametrize("schedule", [mp.LogDecay(100.0), mp.Constant(1.0), lambda t: 0.0])
+@pytest.mark.parametrize("rule", [PATIENCE[0], PATIENCE[2]])
+def test_a_bound_that_hardly_grows_takes_all_the_steps(schedule, rule):
+    """Nor is ∞ ten times ∞, where λ is 0."""
+    path = observed(schedule, rule, 20)
+    assert path.last.t == 20
+    assert np.all(path.running())
+
+
+def test_a_step_with_an_empty_box_is_never_chosen():
+    problem = mp.Problem(mp.Gram.from_matrix(np.eye(2)), [1, -1])
+    rule = LeaveOneOut()  # no sample tells of the other: every step misses all that is left out
+    path = mp.run(mp.DualDescent(mp.LogDecay(1.0)), problem, 5, observe=rule.observed, stop=rule)
+    np.testing.assert_array_equal(path["leave_one_out"], 1.0)
+    assert int(rule.choose(path)) == 2
+
+
+def test_a_rule_names_what_the_path_did_not_observe():
+    _, problem = noisy_columns([0.1])
+    with pytest.raises(ValueError, match="reads 'accuracy', which this path did not observe"):
+        mp.run(mp.CoordinateDescent(), problem, 2, observe=["bound"], stop=NoImprovement("accuracy"))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from .arrays import Array, all_finite, blocks, device, is_numpy, namespace, to_n
 from .blas import for_each
 from .devices import free_bytes, on_gpu
 from .kernels import Kernel, ProductKernel
-from .spectrum import lanczos
+from .spectrum import lanczos, seed_of
 
 _ROWS, _COLUMNS = 384, 512
 _TILE_BYTES = 9 * 2**17  # what the passes over a tile find again in the cache of a core
@@ -175,7 +175,8 @@ def _extreme_eigenvalues(K: Array, eps: float) -> tuple[float, float]:
     def product(v: np.ndarray) -> np.ndarray:
         return to_numpy(K @ xp.asarray(v, dtype=K.dtype, device=device(K)))
 
-    spectrum = lanczos(product, n, eps=eps)
+    seed = seed_of(K if is_numpy(K) else to_numpy(xp.linalg.diagonal(K)))
+    spectrum = lanczos(product, n, eps=eps, seed=seed)
     return spectrum.smallest, spectrum.upper
 
 

@@ -205,6 +205,7 @@ class PathValidation:
         mean, C = split_scores[1:].mean(axis=1), path["bound"][1:]  # the start, u = 0, is no classifier
         if self.selection == "smooth":
             mean = smoothed(mean, C)
+        mean = np.where(C > 0, mean, -np.inf)  # nor is a step with an empty box
         best = int(np.argmax(mean >= mean.max() - 1e-7))  # the first one, whatever the rounding
         if self.selection == "one_se":
             error = split_scores[1 + best].std(ddof=1) / np.sqrt(split_scores.shape[1])

@@ -59,15 +59,30 @@ class NoImprovement:
 
     The score is what the path observed under ``name`` (several numbers, such as one a fold, are averaged),
     larger is better; the path must observe ``bound``, the box size 1/λ. A plateau at the start, where the
-    score has its first value, does not count: there, every sample is given to the larger class.
+    score has its first value, does not count: there, every sample is given to the larger class. Nor do steps
+    with an empty box, such as the first of :class:`LogDecay`: u = 0 is no classifier.
 
     Parameters
     ----------
     name : str
     growth : float
-        The factor of patience.
+        The factor of patience. A 1/λ that stays within it, such as those of :class:`Constant` and
+        :class:`LogDecay`, never ends the run: it takes all its steps.
     steps : int, optional
         Count steps instead, and stop after so many.
+
+    Examples
+    --------
+    >>> import marginpath as mp
+    >>> data = mp.datasets.gaussian_mixture()
+    >>> problem = mp.Problem(mp.Gram.from_kernel(data.X, mp.Gaussian(sigma=0.2)), data.y)
+    >>> test = mp.HeldOutError(problem, data.X_test, data.y_test)
+    >>> observe = {"bound": mp.metrics.bound, "accuracy": lambda *here: 1 - test(*here)}
+    >>> rule = NoImprovement("accuracy", growth=3)
+    >>> path = mp.run(mp.DualDescent(mp.PowerDecay(400.0)), problem, 500, observe=observe, stop=rule)
+    >>> best = int(path["accuracy"][1:].argmax()) + 1
+    >>> path.status.value, path.last.t // best
+    ('stopped', 3)
     """
 
     name: str
@@ -82,16 +97,11 @@ class NoImprovement:
 
     def __call__(self, problem: Problem, state: State, path: Path) -> Array:
         """Return the same answer for every column."""
-        score = (
-            np.asarray(path.rows[self.name][1:], dtype=float).reshape(len(path.steps) - 1, -1).mean(axis=1)
-        )
-        bound = np.asarray(path.rows["bound"][1:], dtype=float)
-        left = np.flatnonzero(score != score[0])
-        best = max(
-            int(np.argmax(score >= score.max() - 1e-12)), int(left[0]) if left.size else len(score) - 1
-        )
+        score, size = (_past(path, name, self) for name in (self.name, "bound"))
+        score, size = (x.reshape(len(x), -1).mean(axis=1) for x in (score, size))
+        best = _best_row(score, size)
         if self.steps is None:
-            done = bound[-1] >= self.growth * bound[best]
+            done = _grown(size[-1], size[best], self.growth)
         else:
             done = len(score) - 1 - best >= self.steps
         return np.full(problem.shape[1:], done)
@@ -200,8 +210,18 @@ def leave_one_out(problem: Problem, state: State) -> Array:
 
     For the solution at a fixed λ no other sample can be (Jaakkola and Haussler, AISTATS 1999): leaving sample
     i out lowers its margin by at most v_i K_ii. Along a path it is an estimate. Of a sample with a weight
-    one copy is left out.
+    one copy is left out. An intercept that is not penalized is refused: it moves as well when a sample is
+    left out, and the bound does not count that.
+
+    Examples
+    --------
+    >>> import numpy as np, marginpath as mp
+    >>> problem = mp.Problem(mp.Gram.from_matrix(np.eye(4)), [1, 1, -1, -1])
+    >>> state = mp.run(mp.CoordinateDescent(mp.Constant(1.0)), problem, steps=1).last
+    >>> float(leave_one_out(problem, state))  # no sample tells of another
+    1.0
     """
+    _refuse_offset(state)
     xp = problem.xp
     counts = problem.mass > 0
     diagonal = xp.reshape(problem.gram.diagonal, (-1, *(1 for _ in problem.shape[1:])))
@@ -249,14 +269,13 @@ class LeaveOneOut:
     def __call__(self, problem: Problem, state: State, path: Path) -> Array:
         """Return whether 1/λ has grown by the factor since the best step."""
         values, sizes = _past(path, "leave_one_out", self), _past(path, "bound", self)
-        left = values != values[0]
-        plateau = np.where(left.any(axis=0), left.argmax(axis=0), len(values) - 1)
-        best = np.maximum(values.argmin(axis=0), plateau)
-        return np.asarray(sizes[-1] >= self.growth * np.take_along_axis(sizes, best[None], axis=0)[0])
+        best = _best_row(-values, sizes)
+        return _grown(sizes[-1], np.take_along_axis(sizes, best[None], axis=0)[0], self.growth)
 
     def choose(self, path: Path, problem: Problem | None = None) -> np.ndarray:
         """Return the step of the smallest bound, the first of them."""
-        return np.asarray(path.steps[1:][_past(path, "leave_one_out", self).argmin(axis=0)])
+        values, sizes = _past(path, "leave_one_out", self), _past(path, "bound", self)
+        return np.asarray(path.steps[1:][np.where(sizes > 0, values, np.inf).argmin(axis=0)])
 
 
 @dataclass(frozen=True)
@@ -322,11 +341,41 @@ def _change(problem: Problem, a: State, b: State) -> np.ndarray:
     return np.asarray(np.sqrt(np.maximum(to_numpy(squared), 0)))
 
 
+def _refuse_offset(state: State) -> None:
+    """Refuse the state of a solver with an intercept that is not penalized."""
+    offset = np.max(np.abs(to_numpy(getattr(state, "offset", np.zeros(())))), initial=0.0)
+    if offset > 0:
+        raise ValueError(
+            f"The bound on the leave-one-out error holds without an intercept or with a penalized one, but "
+            f"this state has one that is not penalized (up to {offset:.4g}). Use intercept=None and a kernel "
+            f"plus a constant, or choose the step by cross_validate_path."
+        )
+
+
+def _best_row(score: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Return the first row of the best score past the plateau at the start, per column.
+
+    Rows with an empty box do not count; the last row is returned where there is nothing but the plateau.
+    """
+    begun = size > 0
+    first = np.take_along_axis(score, begun.argmax(axis=0)[None], axis=0)
+    left = begun & (score != first)
+    plateau = np.where(left.any(axis=0), left.argmax(axis=0), len(score) - 1)
+    score = np.where(begun, score, -np.inf)
+    return np.asarray(np.maximum((score >= score.max(axis=0) - 1e-12).argmax(axis=0), plateau))
+
+
+def _grown(now: np.ndarray, then: np.ndarray, growth: float) -> np.ndarray:
+    """Return whether 1/λ grew by the factor; from 0 to 0 and from ∞ to ∞ it did not grow at all."""
+    return np.asarray((now > then) & (now >= growth * then))
+
+
 def _past(path: Path, name: str, rule: object) -> np.ndarray:
     """Return what was observed after the start, where u = 0 is no classifier."""
     if name not in path.rows:
         raise ValueError(
-            f"{rule!r} reads {name!r}, which this path did not observe: pass observe=rule.observed to run."
+            f"{rule!r} reads {name!r}, which this path did not observe: pass observe=rule.observed to run, "
+            f"or add {name!r} to observe."
         )
     values = np.asarray(path.rows[name][1:], dtype=float)
     if not len(values):

@@ -17,6 +17,7 @@ from .compensated import compensated_product, relative_error
 from .gram import Gram
 from .kernels import Kernel, ProductKernel, as_kernel
 from .matrices import without_zeros
+from .spectrum import seed_of
 
 _TILE = 1024
 _PARTS = 8  # sums that the threads share
@@ -114,6 +115,10 @@ class TiledGram(Gram):
         some = take_rows(self.X, index)
         xp = namespace(some)
         return some.astype(np.float64) if sp.issparse(some) else xp.astype(some, xp.float64, copy=False)
+
+    @cached_property
+    def _seed(self) -> int:
+        return seed_of(self.X) if self._compiled else super()._seed
 
     def rows(self, index: Array) -> Array:
         """Return the rows K[index, :], from the cache where they are there."""
