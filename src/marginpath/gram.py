@@ -16,7 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .arrays import Array, as_floating, blocks, device, is_numpy, namespace, take_rows, to_numpy
-from .kernels import Laplacian, Linear, ProductKernel, as_kernel, squared_norms
+from .fingerprints import fingerprint, probe, row_codes
+from .kernels import Kernel, Laplacian, Linear, ProductKernel, as_kernel, squared_norms
 from .matrices import (
     check_positive_semidefinite,
     fill_from_callable,
@@ -79,7 +80,9 @@ class Gram(ABC):
             K = fill_symmetric(kernel, X, numbers.storage(X))
         else:
             K = namespace(X).astype(fill_from_callable(kernel, X), numbers.storage(X), copy=False)
-        return DenseGram(K, lambda Z: kernel(_matching(Z, X.shape[1], "features"), X), numbers)
+        return DenseGram(
+            K, lambda Z: kernel(_matching(Z, X.shape[1], "features"), X), numbers, source=(X, kernel)
+        )
 
     @staticmethod
     def from_matrix(K: Array) -> DenseGram:
@@ -152,6 +155,15 @@ class Gram(ABC):
     @abstractmethod
     def diagonal(self) -> Array:
         """The values k(x_i, x_i)."""
+
+    @cached_property
+    def fingerprint(self) -> dict[str, Any]:
+        """What tells this matrix from another one; see :mod:`marginpath.fingerprints`.
+
+        It sees every bit of the samples and the settings of the kernel, or of the matrix where that is what
+        was given. How they are stored makes no difference. Here: a few rows, of a matrix that says no more.
+        """
+        return {"data": None, "kernel": type(self).__qualname__, "probe": probe(self.rows, self.shape[0])}
 
     @abstractmethod
     def __matmul__(self, V: Array) -> Array:
@@ -226,8 +238,9 @@ class DenseGram(Gram):
         K: Array,
         cross: Callable[[Array], Array] | None = None,
         precision: Precision = PRECISIONS[None],
+        source: tuple[Array, Kernel] | None = None,
     ) -> None:
-        self.K, self.precision = K, precision
+        self.K, self.precision, self._source = K, precision, source
         self.rounding, self.product_rounding = precision.rounding, precision.product_rounding
         self._noise = precision.noise
         self._cross = cross or (lambda Z: _matching(Z, K.shape[0], "kernel values, one for each sample,"))
@@ -237,6 +250,13 @@ class DenseGram(Gram):
         """The diagonal of K."""
         xp = namespace(self.K)
         return xp.asarray(self.precision.widen(xp.linalg.diagonal(self.K)), copy=True)
+
+    @cached_property
+    def fingerprint(self) -> dict[str, Any]:
+        """That of the samples and the kernel where K was computed, else that of K."""
+        X, kernel = self._source or (self.K, None)
+        rounded = self.precision.name if self.product_rounding else None
+        return fingerprint(row_codes(X), X.shape[1], kernel, self.rows, rounded)
 
     def __matmul__(self, V: Array) -> Array:
         """Return K V."""
@@ -280,6 +300,11 @@ class LinearGram(Gram):
     def diagonal(self) -> Array:
         """The squared norms of the rows."""
         return squared_norms(self.X)
+
+    @cached_property
+    def fingerprint(self) -> dict[str, Any]:
+        """That of the samples with the linear kernel."""
+        return fingerprint(row_codes(self.X), self.X.shape[1], Linear(), self.rows)
 
     def __matmul__(self, V: Array) -> Array:
         """Return X (Xᵀ V)."""

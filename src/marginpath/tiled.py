@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from . import threads
 from .arrays import Array, as_floating, blocks, device, is_numpy, namespace, take_rows
+from .fingerprints import fingerprint, row_codes
 from .gram import Gram
 from .kernels import Kernel, ProductKernel, as_kernel
 from .matrices import for_each, without_zeros
@@ -83,6 +84,11 @@ class TiledGram(Gram):
         n, xp = self.X.shape[0], namespace(self.X)
         one = [self.kernel(self.X[i : i + 1, :], self.X[i : i + 1, :])[0, 0] for i in range(n)]
         return xp.asarray(one, dtype=self.X.dtype, device=device(self.X))
+
+    @cached_property
+    def fingerprint(self) -> dict[str, Any]:
+        """That of the samples and the kernel."""
+        return fingerprint(row_codes(self.X), self.X.shape[1], self.kernel, self.rows)
 
     def __matmul__(self, V: Array) -> Array:
         """Return K V."""

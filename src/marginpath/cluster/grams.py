@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
+from ..fingerprints import fingerprint, row_codes
 from ..gram import _EPS, _SHORT, Gram
 from ..kernels import Kernel, Linear, as_kernel, biased
 from .kernel_gram import ClusterKernelGram
@@ -52,6 +53,12 @@ class ClusterLinearGram(Gram):
     def diagonal(self) -> np.ndarray:
         """The squared norms of the rows."""
         return self.features.diagonal(Linear())
+
+    @cached_property
+    def fingerprint(self) -> dict[str, Any]:
+        """That of the samples with the linear kernel, from codes of rows that the workers compute."""
+        codes = self.features.joined(self.features.run(_codes))
+        return fingerprint(codes, self.features.shape[1], Linear(), self.rows)
 
     def __matmul__(self, V: Array) -> np.ndarray:
         """Return X (Xᵀ V)."""
@@ -101,3 +108,7 @@ class FeatureCross:
 
 def _inner(shard: list[Array], Z: Array) -> list[np.ndarray]:
     return [np.asarray(Linear()(X, Z)) for X in shard]
+
+
+def _codes(shard: list[Array]) -> list[np.ndarray]:
+    return [row_codes(X) for X in shard]

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..arrays import Array, all_finite, as_floating, blocks
+from ..fingerprints import fingerprint, row_codes
 from ..gram import _EPS, _SHORT, Gram, _compensated_product
 from ..kernels import Kernel
 from .faults import collect, dask_module, spread
@@ -65,6 +66,11 @@ class ClusterKernelGram(Gram):
     def diagonal(self) -> np.ndarray:
         """The values k(x_i, x_i)."""
         return np.asarray(self._ask(kernel_diagonal, self.kernel))
+
+    @cached_property
+    def fingerprint(self) -> dict[str, Any]:
+        """That of the samples and the kernel, from codes of rows that one worker computes."""
+        return fingerprint(self._ask(row_codes), self._shape[1], self.kernel, self.rows)
 
     def __matmul__(self, V: Array) -> np.ndarray:
         """Return K V, a task for each block of rows."""
