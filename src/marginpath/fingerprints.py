@@ -68,15 +68,20 @@ def fingerprint(
     rounded : str, optional
         The precision to which entries are rounded.
     """
-    digest = hashlib.sha256(f"{len(codes)} × {columns}".encode())
-    digest.update(np.ascontiguousarray(codes).data)
     told = "matrix" if kernel is None else _settings(kernel)
     name = told or getattr(kernel, "__qualname__", type(kernel).__qualname__)
     return {
-        "data": digest.hexdigest(),
+        "data": data_digest(codes, columns),
         "kernel": name if rounded is None else f"{name} in {rounded}",
         "probe": None if told else probe(rows, len(codes)),
     }
+
+
+def data_digest(codes: np.ndarray, columns: int) -> str:
+    """Return one code for all rows, in their order."""
+    digest = hashlib.sha256(f"{len(codes)} × {columns}".encode())
+    digest.update(np.ascontiguousarray(codes).data)
+    return digest.hexdigest()
 
 
 def probe(rows: Callable[[np.ndarray], Array], n: int) -> list[float]:

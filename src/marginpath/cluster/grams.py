@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
-from ..fingerprints import fingerprint, row_codes
+from ..fingerprints import fingerprint
 from ..gram import _EPS, _SHORT, Gram
 from ..kernels import Kernel, Linear, as_kernel, biased
 from .kernel_gram import ClusterKernelGram
@@ -57,8 +57,7 @@ class ClusterLinearGram(Gram):
     @cached_property
     def fingerprint(self) -> dict[str, Any]:
         """That of the samples with the linear kernel, from codes of rows that the workers compute."""
-        codes = self.features.joined(self.features.run(_codes))
-        return fingerprint(codes, self.features.shape[1], Linear(), self.rows)
+        return fingerprint(self.features.codes(), self.features.shape[1], Linear(), self.rows)
 
     def __matmul__(self, V: Array) -> np.ndarray:
         """Return X (Xᵀ V)."""
@@ -108,7 +107,3 @@ class FeatureCross:
 
 def _inner(shard: list[Array], Z: Array) -> list[np.ndarray]:
     return [np.asarray(Linear()(X, Z)) for X in shard]
-
-
-def _codes(shard: list[Array]) -> list[np.ndarray]:
-    return [row_codes(X) for X in shard]

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..arrays import Array, blocks
+from ..fingerprints import row_codes
 from ..gram import _compensated_product
 from .faults import collect, spread
 
@@ -81,6 +82,10 @@ class Rows:
         """Return k(x_i, x_i) for every row."""
         return self.joined(self.run(_diagonal, kernel=kernel))
 
+    def codes(self) -> np.ndarray:
+        """Return the code of every row; see :mod:`marginpath.fingerprints`."""
+        return self.joined(self.run(_codes))
+
     def take(self, index: Any) -> Array:
         """Fetch some of the rows."""
         index = np.asarray(index)
@@ -133,6 +138,10 @@ def kernel_diagonal(X: Array, kernel: Any) -> np.ndarray:
     if hasattr(kernel, "diagonal"):
         return np.asarray(kernel.diagonal(X))
     return np.array([kernel(X[i : i + 1], X[i : i + 1])[0, 0] for i in range(X.shape[0])], dtype=X.dtype)
+
+
+def _codes(shard: list[Array]) -> list[np.ndarray]:
+    return [row_codes(X) for X in shard]
 
 
 def _take(shard: list[Array], index: list[np.ndarray]) -> list[Array]:

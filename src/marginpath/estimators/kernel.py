@@ -80,7 +80,8 @@ class MarginPathClassifier(BasePathClassifier):
     class_weight : dict or "balanced", optional
         Weights of the classes, as in scikit-learn.
     warm_start : bool
-        Let the next fit go on with the path, on the same samples and classes.
+        Let the next fit go on with the path. Samples, labels, weights and all settings that define the path
+        must be the same, or it raises; limits such as ``max_iter`` and ``time_limit`` may change.
     cache_size : float
         Memory for kernel values in MB. A larger kernel matrix is not stored but computed when needed.
     n_jobs : int, optional
