@@ -18,6 +18,7 @@ from ..gram import Gram
 from ..kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, as_kernel, biased
 from ..path import Status
 from ..placement import with_gram
+from ..records import register
 from ..tiled import TiledCross, TiledGram
 from ..widths import SquaredDistances, default_widths, variance
 from .base import BasePathClassifier, beside
@@ -27,6 +28,7 @@ from .linear import with_constant
 _KERNELS = ("rbf", "poly", "linear", "laplacian", "cosine")
 
 
+@register
 class MarginPathClassifier(BasePathClassifier):
     """Large-margin kernel classifier that chooses its own amount of regularization.
 
