@@ -232,7 +232,7 @@ def test_changed_headers_end_in_one_sentence(stored, data):
         ):
             continue
         if data.draw(st.booleans()):
-            container[key] = data.draw(VALUES)
+            container[key] = copy.deepcopy(data.draw(VALUES))
         else:
             del container[key]
     value = unless_refused(lambda: stored.loaded(header))
