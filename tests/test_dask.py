@@ -145,6 +145,19 @@ def test_iterates_are_those_of_one_machine(pair, samples, solver):
         close(end, other)
 
 
+def test_a_path_knows_its_samples_in_any_chunks(client, samples):
+    X, Y = samples
+    other = X.copy()
+    other[137, 5] += 1e-9
+    for kernel in (None, mp.Gaussian(3.0)):
+        here = mp.Gram.linear(X) if kernel is None else mp.TiledGram(X, kernel)
+        path = mp.run(ALGORITHMS["Algorithm 1"], mp.Problem(here, Y), 3)
+        for rows in (chunked(X), da.from_array(X, chunks=(64, -1))):
+            assert mp.resume(path, mp.Problem(mp.Gram.from_dask(rows, kernel), Y), 1).last.t == 4
+        with pytest.raises(ValueError, match="another problem: the samples"):
+            mp.resume(path, mp.Problem(mp.Gram.from_dask(chunked(other), kernel), Y), 1)
+
+
 def test_stopping_resuming_and_cross_validation_work_as_here(client, samples):
     X, Y = samples
     solver, y = ALGORITHMS["Algorithm 2"], Y[:, 1]

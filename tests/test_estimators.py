@@ -260,11 +260,85 @@ def test_warm_start_goes_on(moons):
     part.set_params(max_iter=12).fit(X, y)
     np.testing.assert_array_equal(decisions(part, X), decisions(whole, X))
     assert (part.n_iter_, first.n_iter_) == (12, 5)
-    for other in ((X, 1 - y), (X[:-1], y[:-1])):
-        with pytest.raises(ValueError, match="same samples and classes"):
-            part.fit(*other)
-    with pytest.raises(ValueError, match="kernel matrix differs"):
-        part.set_params(max_iter=20).fit(X + 1.0 * (np.arange(len(y)) < 5)[:, None], y)
+
+
+@pytest.mark.parametrize("cls", BOTH)
+@pytest.mark.parametrize("stopping", [None, "cv"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_warm_start_refuses_other_data(cls, stopping):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((200, 3)), np.arange(200) % 2
+    X[:, 0] += y
+    part = cls(stopping=stopping, max_iter=3, random_state=0, warm_start=True).fit(X, y)
+    before = decisions(part, X)
+    replaced, moved = X.copy(), X.copy()
+    replaced[np.setdiff1d(np.arange(200), np.linspace(0, 199, 32).astype(int))] += 0.5
+    assert np.count_nonzero((replaced != X).any(axis=1)) == 168
+    moved[77, 1] = np.nextafter(moved[77, 1], 9.0)
+    weights, others = np.where(np.arange(200) < 9, 2.0, 1.0), y[::-1].copy()
+    part.set_params(max_iter=6)
+    for name, data in {
+        "X": (replaced, y),
+        "X ": (moved, y),
+        "X, y": (X[:-1], y[:-1]),
+        "y": (X, others),
+        "sample_weight": (X, y, weights),
+    }.items():
+        with pytest.raises(ValueError, match=f"same samples and classes .* but {name.strip()} differ"):
+            part.fit(*data)
+    np.testing.assert_array_equal(decisions(part, X), before)  # what was refused has changed nothing
+    assert part.fit(X.copy(), y).n_iter_ == 6
+
+
+def test_warm_start_sees_samples_that_were_changed_in_place():
+    X, y = np.random.default_rng(0).standard_normal((40, 2)), np.arange(40) % 2
+    part = mp.MarginPathClassifier(stopping=None, max_iter=3, random_state=0, warm_start=True).fit(X, y)
+    X[7] = 0
+    with pytest.raises(ValueError, match="but X differ"):
+        part.set_params(max_iter=6).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"gamma": 0.7},
+        {"kernel": "laplacian"},
+        {"degree": 2, "kernel": "poly"},
+        {"class_weight": {0: 2.0, 1: 1.0}},
+        {"class_weight": "balanced"},
+        {"fit_intercept": False},
+        {"intercept_scaling": 2.0},
+        {"method": "inertial"},
+        {"schedule": mp.PowerDecay(1.0)},
+        {"stopping": "cv"},
+        {"cv": [(np.arange(9), np.arange(9, 12))]},
+        {"random_state": 1},
+    ],
+)
+def test_warm_start_refuses_other_settings(changed, moons):
+    X, y = moons
+    part = mp.MarginPathClassifier(stopping=None, max_iter=3, random_state=0, warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match=f"but {', '.join(changed)} differ"):
+        part.set_params(max_iter=6, **changed).fit(X, y)
+
+
+def test_warm_start_lets_the_limits_change(moons):
+    X, y = moons
+    part = mp.MarginPathClassifier(
+        stopping=None, max_iter=3, random_state=0, warm_start=True, class_weight={0: 2.0, 1: 1.0}
+    ).fit(X, y)
+    part.set_params(max_iter=6, time_limit=100.0, tol=1e-3, verbose=0, n_jobs=1, cache_size=0.01)
+    assert part.set_params(class_weight={0: 2.0, 1: 1.0}).fit(X, y).n_iter_ == 6
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_fit_without_warm_start_is_not_gone_on_with(moons):
+    X, y = moons
+    late = mp.MarginPathClassifier(random_state=0, max_iter=3).fit(X, y)
+    late.set_params(warm_start=True, max_iter=6).fit(X, y)
+    whole = mp.MarginPathClassifier(random_state=0, max_iter=6).fit(X, y)
+    np.testing.assert_array_equal(decisions(late, X), decisions(whole, X))
+    assert late.n_iter_ == 6
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -242,7 +242,7 @@ def test_resume_refuses_another_problem():
     _, K, y = random_problem(0, 12, "kernel")
     with pytest.raises(ValueError, match="another problem: the labels or weights"):
         mp.resume(path, mp.Problem(mp.Gram.from_matrix(K), -y), 5)
-    with pytest.raises(ValueError, match="another problem: the kernel matrix"):
+    with pytest.raises(ValueError, match="another problem: the samples or the kernel matrix"):
         mp.resume(path, mp.Problem(mp.Gram.from_matrix(1.001 * K), y), 5)
     with pytest.raises(ValueError, match="another problem: the shape of y"):
         mp.resume(path, problem(1), 5)

@@ -18,6 +18,7 @@ from .arrays import Array, to_numpy
 from .compensated import compensated_product, relative_error
 from .losses import Hinge
 from .problem import Problem
+from .records import register
 from .solvers.base import State
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -82,6 +83,7 @@ def estimated_margin_bounds(problem: Problem, state: State) -> tuple[Array, Arra
     return xp.where(norm > 0, lower, 0 * norm), xp.minimum(xp.where(total > 0, upper, cap), cap)
 
 
+@register
 @dataclass(frozen=True)
 class MarginProofs:
     """Bounds on the maximum margin, proved by some steps of a path: what one step proves holds for all.

@@ -9,10 +9,12 @@ import numpy as np
 from .arrays import Array, is_numpy, take_columns, to_numpy
 from .path import Path
 from .problem import Problem
+from .records import register
 from .solvers.base import State
 from .solvers.spaces import at_bound
 
 
+@register
 @dataclass(frozen=True)
 class PackedDual:
     """A dual vector as a bit for every coordinate at the bound, and the numbers in between.
@@ -60,6 +62,7 @@ class KeptDual:
         return to_numpy(self.values)
 
 
+@register
 @dataclass
 class ModelHistory:
     """A callback of :func:`run` that keeps some of the columns at every step.

@@ -11,6 +11,7 @@ import numpy as np
 from . import fused
 from .arrays import Array, as_floating, blocks, device, namespace, take_rows
 from .devices import is_out_of_memory, torch_device
+from .fingerprints import fingerprint, row_codes
 from .gram import Gram
 from .kernels import Biased, Gaussian, Kernel, as_kernel
 from .precision import as_precision
@@ -154,6 +155,13 @@ class DeviceTiledGram(Gram):
         else:
             parts = [self._corner(a, b) for a, b in blocks(self._n, _DIAGONAL)]
         return self.xp.concat(parts)
+
+    @cached_property
+    def fingerprint(self) -> dict[str, Any]:
+        """That of the samples, in the dtype in which kernel values are computed, and the kernel."""
+        parts = [row_codes(self._part(a, b)) for a, b in blocks(self._n, self.rows_at_a_time)]
+        rounded = self._numbers.name if self._numbers.product_rounding else None
+        return fingerprint(np.concatenate(parts), self._d, self.kernel, self.rows, rounded)
 
     def __matmul__(self, V: Array) -> Array:
         """Return K V."""

@@ -18,7 +18,8 @@ import scipy.sparse as sp
 from .arrays import Array, as_floating, blocks, device, is_numpy, namespace, take_rows, to_numpy
 from .blas import product, transposed_product
 from .compensated import compensated_product, relative_error
-from .kernels import Laplacian, Linear, ProductKernel, as_kernel, squared_norms
+from .fingerprints import fingerprint, probe, row_codes
+from .kernels import Kernel, Laplacian, Linear, ProductKernel, as_kernel, squared_norms
 from .matrices import (
     check_positive_semidefinite,
     fill_from_callable,
@@ -98,7 +99,9 @@ class Gram(ABC):
             K = fill_from_callable(kernel, X)
             excess = check_positive_semidefinite(K)
             K = namespace(X).astype(K, numbers.storage(X), copy=False)
-        return DenseGram(K, lambda Z: kernel(_matching(Z, X.shape[1], "features"), X), numbers, excess)
+        return DenseGram(
+            K, lambda Z: kernel(_matching(Z, X.shape[1], "features"), X), numbers, excess, source=(X, kernel)
+        )
 
     @staticmethod
     def from_matrix(K: Array) -> DenseGram:
@@ -176,6 +179,15 @@ class Gram(ABC):
     def diagonal(self) -> Array:
         """The values k(x_i, x_i)."""
 
+    @cached_property
+    def fingerprint(self) -> dict[str, Any]:
+        """What tells this matrix from another one; see :mod:`marginpath.fingerprints`.
+
+        It sees every bit of the samples and the settings of the kernel, or of the matrix where that is what
+        was given. How they are stored makes no difference. Here: a few rows, of a matrix that says no more.
+        """
+        return {"data": None, "kernel": type(self).__qualname__, "probe": probe(self.rows, self.shape[0])}
+
     @abstractmethod
     def __matmul__(self, V: Array) -> Array:
         """Return K V for V of shape (n,) or (n, k)."""
@@ -234,9 +246,8 @@ class Gram(ABC):
 
         Up to 400 samples both hold for certain, rounding included. With more the lower end does, and the
         upper one but for a probability of 1e-10 over the start vector of Lanczos' method. That vector is
-        drawn from a hash of K or X in NumPy arrays, so that no matrix can be made against it; elsewhere from
-        one of the diagonal and eight rows. The upper end is within ``rtol`` of the lower one, and so at most
-        5 % above the norm; less takes more products.
+        drawn from a hash of all the data, so that they cannot be made against it. The upper end is within
+        ``rtol`` of the lower one, and so at most 5 % above the norm; less takes more products.
         """
         if weights is None and rtol == _RTOL:
             return self._spectrum.lower, self._spectrum.upper
@@ -251,8 +262,7 @@ class Gram(ABC):
         root, n = np.sqrt(weights.astype(np.float64)), self.shape[0]
         eps = max(self._noise, float(self.xp.finfo(self.dtype).eps))
         if n <= EXACT:
-            unit = self.xp.eye(n, dtype=self.dtype, device=self.device)
-            K = np.hstack([to_numpy(self.accurate_product(unit[:, a:b])) for a, b in blocks(n, _SHORT)])
+            K = to_numpy(self.accurate_product(self.xp.eye(n, dtype=self.dtype, device=self.device)))
             return exact_spectrum(root * K * np.reshape(root, (-1, 1)), eps=eps)
 
         def product(v: np.ndarray) -> np.ndarray:
@@ -263,9 +273,8 @@ class Gram(ABC):
 
     @cached_property
     def _seed(self) -> int:
-        """Of the start of Lanczos' method: a hash of the matrix, or of a part of it where all is far away."""
-        index = np.unique(np.linspace(0, self.shape[0] - 1, 8).astype(int))
-        return seed_of(to_numpy(self.diagonal), to_numpy(self.rows(index)))
+        """Of the start of Lanczos' method: it depends on every bit of the data."""
+        return seed_of(repr(self.fingerprint))
 
     #: Unit roundoff of the product below, where it is not that of the dtype.
     _noise: float = 0.0
@@ -284,8 +293,9 @@ class DenseGram(Gram):
         cross: Callable[[Array], Array] | None = None,
         precision: Precision = PRECISIONS[None],
         excess: float = 0.0,
+        source: tuple[Array, Kernel] | None = None,
     ) -> None:
-        self.K, self.precision, self._excess = K, precision, excess
+        self.K, self.precision, self._excess, self._source = K, precision, excess, source
         self.rounding, self.product_rounding = precision.rounding, precision.product_rounding
         self._noise = precision.noise
         self._cross = cross or (lambda Z: _matching(Z, K.shape[0], "kernel values, one for each sample,"))
@@ -296,16 +306,19 @@ class DenseGram(Gram):
         xp = namespace(self.K)
         return xp.asarray(self.precision.widen(xp.linalg.diagonal(self.K)), copy=True)
 
+    @cached_property
+    def fingerprint(self) -> dict[str, Any]:
+        """That of the samples and the kernel where K was computed, else that of K."""
+        X, kernel = self._source or (self.K, None)
+        rounded = self.precision.name if self.product_rounding else None
+        return fingerprint(row_codes(X), X.shape[1], kernel, self.rows, rounded)
+
     def __matmul__(self, V: Array) -> Array:
         """Return K V."""
         return product(self.K, V) if is_numpy(self.K) else self.precision.product(self.K, V)
 
     def _careful_product(self, v: Array) -> Array:
         return self.precision.careful(self.K, v)
-
-    @cached_property
-    def _seed(self) -> int:
-        return seed_of(self.K) if is_numpy(self.K) else super()._seed
 
     def rows(self, index: Array) -> Array:
         """Return the rows K[index, :]."""
@@ -345,15 +358,16 @@ class LinearGram(Gram):
         """The squared norms of the rows."""
         return squared_norms(self.X)
 
+    @cached_property
+    def fingerprint(self) -> dict[str, Any]:
+        """That of the samples with the linear kernel."""
+        return fingerprint(row_codes(self.X), self.X.shape[1], Linear(), self.rows)
+
     def __matmul__(self, V: Array) -> Array:
         """Return X (Xᵀ V)."""
         if isinstance(self.X, np.ndarray):
             return product(self.X, transposed_product(self.X, V))
         return self.X @ (self.X.T @ V)
-
-    @cached_property
-    def _seed(self) -> int:
-        return seed_of(self.X) if sp.issparse(self.X) or is_numpy(self.X) else super()._seed
 
     def rows(self, index: Array) -> Array:
         """Return X[index] Xᵀ."""

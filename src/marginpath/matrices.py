@@ -11,6 +11,7 @@ import numpy as np
 from .arrays import Array, all_finite, blocks, device, is_numpy, namespace, to_numpy
 from .blas import for_each
 from .devices import free_bytes, on_gpu
+from .fingerprints import data_digest, row_codes
 from .kernels import Kernel, ProductKernel
 from .spectrum import lanczos, seed_of
 
@@ -175,7 +176,7 @@ def _extreme_eigenvalues(K: Array, eps: float) -> tuple[float, float]:
     def product(v: np.ndarray) -> np.ndarray:
         return to_numpy(K @ xp.asarray(v, dtype=K.dtype, device=device(K)))
 
-    seed = seed_of(K if is_numpy(K) else to_numpy(xp.linalg.diagonal(K)))
+    seed = seed_of(data_digest(row_codes(K), n))
     spectrum = lanczos(product, n, eps=eps, seed=seed)
     return spectrum.smallest, spectrum.upper
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,16 +15,13 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler
 
-from . import estimators, storage  # noqa: F401  a file may hold the classes of the former
-from .packing import pack, unpack
+from . import estimators  # noqa: F401  a file may hold its classes
+from .packing import load, save
+from .records import register
 from .tables.columns import Columns, unseen
 from .tables.reading import Table
 
-_FORMAT = 1
-
-#: What a file may hold: the classes in these parts of the package, and those of the preparation.
-_PARTS = ("compact", "estimators", "losses", "momentum", "path", "schedules", "solvers", "tables")
-_PREPARING = (
+for _cls in (
     ColumnTransformer,
     FunctionTransformer,
     MaxAbsScaler,
@@ -33,9 +29,11 @@ _PREPARING = (
     Pipeline,
     SimpleImputer,
     StandardScaler,
-)
+):
+    register(_cls)  # what the preparation of the columns is made of
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class Model:
     """A classifier with the preparation of its columns.
@@ -166,25 +164,14 @@ class Model:
 
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write the model to one file, whole or not at all."""
-        described, arrays = pack(vars(self), _known)
-        header = {"kind": "model", "format": _FORMAT, "versions": self.versions, "model": described}
-        storage.write(file, header, arrays)
+        save(file, self)
 
     @classmethod
     def load(cls, file: str | os.PathLike[str]) -> Model:
-        """Read a model; no classes are made but those of this package and of the preparation."""
+        """Read a model; no classes are made but the records of this package and those of the preparation."""
         if not os.path.exists(file):
             raise FileNotFoundError(f"There is no file {os.fspath(file)}.")
-        try:
-            header, arrays = storage.read(file, "model")
-            if header["format"] == _FORMAT:
-                return cls(**unpack(header["model"], arrays, _known))
-        except Exception as error:
-            raise ValueError(
-                f"{os.fspath(file)} is not a marginpath model, or it is damaged. Write one with: "
-                f"marginpath fit"
-            ) from error
-        raise ValueError(f"{os.fspath(file)} was written by another version of marginpath. Fit it again.")
+        return load(file, cls, "model", " Write one with: marginpath fit")
 
     @property
     def age(self) -> str | None:
@@ -206,17 +193,6 @@ def is_model(file: str | os.PathLike[str]) -> bool:
             return "header.json.npy" in stored.namelist()
     except (OSError, zipfile.BadZipFile):
         return False
-
-
-def _known(name: str) -> type | None:
-    """Return the class behind a name in a file, if models are made of it."""
-    module, _, word = name.rpartition(".")
-    if module.startswith("sklearn."):
-        return next((cls for cls in _PREPARING if name == f"{cls.__module__}.{cls.__name__}"), None)
-    parts = module.split(".")
-    ours = parts[0] == "marginpath" and len(parts) > 1 and parts[1] in _PARTS
-    found = getattr(sys.modules.get(module), word, None) if ours else None
-    return found if isinstance(found, type) else None
 
 
 def _fit_watched(classifier: Any, X: Any, y: Any, watch: Callable[..., Any] | None) -> None:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, is_dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, TypeAlias
 
 import numpy as np
 from array_api_compat import is_array_api_obj
 
-from . import losses, momentum, schedules, solvers, storage
 from .arrays import is_numpy, to_numpy
 from .metrics import METRICS, Metric
+from .packing import load, pack, save
 from .problem import Problem
+from .records import register
 from .solvers.base import Solver, State
 
 Observe: TypeAlias = str | Metric | Sequence[str | Metric] | Mapping[str, Metric]
 
 
+@register
 class Status(StrEnum):
     """Why a column of a path ended: a word, with a sentence behind it."""
 
@@ -41,6 +43,7 @@ class Status(StrEnum):
         }[self]
 
 
+@register
 class Rows(dict[str, list[Any]]):
     """Observed values by name; those on a GPU come over when they are read, so that a run waits for none."""
 
@@ -67,6 +70,13 @@ class Rows(dict[str, list[Any]]):
         return [(name, self[name]) for name in self]
 
 
+@register
+@dataclass(frozen=True)
+class NotSaved:
+    """Stands in a file for a solver that no file can hold."""
+
+
+@register
 @dataclass(repr=False)
 class Path:
     """What a run left: observed numbers, kept states, the last state, a status for each column.
@@ -97,6 +107,17 @@ class Path:
     stride: int = 1
     kept: dict[int, State] = field(default_factory=dict)
     rows: Rows = field(default_factory=Rows)
+
+    def __post_init__(self) -> None:
+        lengths = {len(values) for values in dict.values(self.rows)}
+        states = [self.last, *self.kept.values()]
+        if (
+            min(self.every, self.stride, self.keep + 1) < 1
+            or len(lengths) > 1
+            or any(tuple(state.u.shape[1:]) != self.stop_steps.shape for state in states)
+            or any(t != state.t for t, state in self.kept.items())
+        ):
+            raise ValueError("The parts of this path do not belong together.")
 
     @property
     def steps(self) -> np.ndarray:
@@ -188,25 +209,14 @@ class Path:
         return [name for name, values in self.rows.items() if np.shape(values[0]) in shapes]
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the path to one npz file that cannot run code when loaded."""
-        states = {**self.kept, self.last.t: self.last}
-        arrays = {f"rows/{name}": np.asarray(values) for name, values in self.rows.items()}
-        described = {}
-        for t, state in states.items():
-            named = state.arrays()
-            arrays |= {f"state/{t}/{name}": to_numpy(x) for name, x in named.items()}
-            scalars: Any = dict.fromkeys(named)
-            described[t] = storage.describe(replace(state, **scalars))
-        header = {
-            "kind": "path",
-            "solver": storage.describe(self.solver),
-            "states": described,
-            "last": self.last.t,
-            "fingerprint": self.fingerprint,
-            "stop_steps": self.stop_steps.tolist(),
-            **{name: getattr(self, name) for name in ("every", "keep", "ended", "seconds", "stride")},
-        }
-        storage.write(file, header, arrays)
+        """Write the path to one npz file that cannot run code when loaded.
+
+        Functions are not in it: neither those that were observed, nor a solver with one among its settings.
+        """
+        kept = {t: _on_host(state) for t, state in self.kept.items()}
+        last = kept.get(self.last.t) or _on_host(self.last)
+        solver: Any = self.solver if _can_be_saved(self.solver) else NotSaved()
+        save(file, replace(self, solver=solver, observers={}, last=last, kept=kept))
 
     @classmethod
     def load(cls, file: str | os.PathLike[str], solver: Solver[Any] | None = None) -> Path:
@@ -217,25 +227,18 @@ class Path:
         solver : Solver, optional
             Needed where the solver had a plain callable among its settings, which no file can hold.
         """
-        header, arrays = storage.read(file, "path")
-        classes = _records()
-        states = {}
-        for t, described in header["states"].items():
-            prefix = f"state/{t}/"
-            named = {n.removeprefix(prefix): x for n, x in arrays.items() if n.startswith(prefix)}
-            states[int(t)] = replace(storage.restore(described, classes), **named)
-        rows = Rows((n.removeprefix("rows/"), list(x)) for n, x in arrays.items() if n.startswith("rows/"))
-        return cls(
-            solver=storage.restore(header["solver"], classes) if solver is None else solver,
-            observers={name: METRICS[name] for name in rows if name in METRICS},
-            fingerprint=header["fingerprint"],
-            last=states[header["last"]],
-            stop_steps=np.asarray(header["stop_steps"], dtype=np.int64),
-            ended=Status(header["ended"]),
-            kept={t: s for t, s in states.items() if t % header["stride"] == 0},
-            rows=rows,
-            **{name: header[name] for name in ("every", "keep", "seconds", "stride")},
-        )
+        path = load(file, cls)
+        if "step" not in path.rows:
+            raise ValueError(
+                f"{os.fspath(file)} is not a marginpath file, or it is damaged: it has no steps."
+            )
+        if solver is None and isinstance(path.solver, NotSaved):
+            raise ValueError(
+                "A plain callable was among the settings, which no file holds: pass solver=… to load."
+            )
+        path.solver = path.solver if solver is None else solver
+        path.observers = {name: METRICS[name] for name in path.rows if name in METRICS}
+        return path
 
 
 def advance(solver: Solver[Any], problem: Problem, state: State, running: np.ndarray) -> State:
@@ -266,12 +269,14 @@ def as_observers(observe: Observe) -> dict[str, Metric]:
     return found
 
 
-def _records() -> list[type]:
-    modules: list[Any] = [losses, momentum, schedules, solvers]
-    values: list[Callable[..., Any]] = [v for module in modules for v in vars(module).values()]
-    return [v for v in values if isinstance(v, type) and is_dataclass(v)] + _subclasses(State)
+def _on_host(state: State) -> State:
+    arrays: Any = {name: to_numpy(x) for name, x in state.arrays().items()}
+    return replace(state, **arrays)
 
 
-def _subclasses(cls: type) -> list[type]:
-    children: list[type] = cls.__subclasses__()
-    return [x for child in children for x in (child, *_subclasses(child))]
+def _can_be_saved(solver: Any) -> bool:
+    try:
+        pack(solver)
+    except TypeError:
+        return False
+    return True

@@ -19,9 +19,11 @@ from .certificates import estimated_margin_bounds, state_margin_bounds
 from .metrics import Metric, bound, error
 from .path import Path
 from .problem import Problem
+from .records import register
 from .solvers.base import State
 
 
+@register
 @dataclass(frozen=True)
 class CertifiedMargin:
     """Stop where the certified interval of the maximum margin is narrow: upper − lower ≤ tol · upper.
@@ -111,6 +113,7 @@ class NoImprovement:
 PerColumn: TypeAlias = float | Sequence[float]
 
 
+@register
 @dataclass(frozen=True)
 class APriori:
     """Stop at a step that is known beforehand, such as t*(N) of Theorem 3.
@@ -145,6 +148,7 @@ class APriori:
         return np.asarray(np.minimum(step, path.last.t), dtype=np.int64)
 
 
+@register
 @dataclass(frozen=True)
 class Discrepancy:
     """Morozov's principle in the Hamming distance: stop once few enough labels are contradicted.
@@ -231,6 +235,7 @@ def leave_one_out(problem: Problem, state: State) -> Array:
     return xp.sum(xp.where(wrong, problem.mass, xp.zeros_like(problem.mass)), axis=0) / weight
 
 
+@register
 @dataclass(frozen=True)
 class LeaveOneOut:
     """Keep the step whose bound on the leave-one-out error is smallest: no noise level, no held-out sample.
@@ -278,6 +283,7 @@ class LeaveOneOut:
         return np.asarray(path.steps[1:][np.where(sizes > 0, values, np.inf).argmin(axis=0)])
 
 
+@register
 @dataclass(frozen=True)
 class QuasiOptimality:
     """Tikhonov and Glasko's principle: keep the step where the path changes least, ‖w_{t'} − w_t‖ smallest.

@@ -1,46 +1,20 @@
-"""Files that cannot run code when loaded: settings as JSON, arrays as npz."""
+"""Files that cannot run code when loaded: a header of JSON, and plain arrays, in one npz."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 import zipfile
-from collections.abc import Iterable
-from dataclasses import fields, is_dataclass
 from pathlib import Path as FilePath
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 _HEADER = "header.json"
-_CALLABLE = "callable"
-
-
-def describe(record: Any) -> Any:
-    """Turn a record of settings into JSON values; a plain callable leaves a mark."""
-    if is_dataclass(record) and not isinstance(record, type):
-        values = {f.name: describe(getattr(record, f.name)) for f in fields(record)}
-        return {"type": type(record).__name__, **values}
-    if isinstance(record, (list, tuple)):
-        return [describe(item) for item in record]
-    return {"type": _CALLABLE} if callable(record) else record
-
-
-def restore(description: Any, known: Iterable[type]) -> Any:
-    """Rebuild a record from its description, with the classes given and no others."""
-    if not isinstance(description, dict):
-        return description
-    classes = {cls.__name__: cls for cls in known}
-    values = dict(description)
-    name = values.pop("type", None)
-    if name == _CALLABLE:
-        raise ValueError(
-            "A plain callable was among the settings, which no file holds: pass solver=… to load."
-        )
-    if name not in classes:
-        raise ValueError(f"The file names {name!r}, which this version of marginpath does not know.")
-    return classes[name](**{key: restore(value, known) for key, value in values.items()})
+_KINDS = "biufSU"  # of numbers and text: what needs no pickle
+_READERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
 def write(file: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -65,21 +39,34 @@ def _umask() -> int:
     return mask
 
 
-def read(file: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Read back what :func:`write` wrote; ``kind`` is what the header must call itself."""
-    try:
-        with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-        header = json.loads(arrays.pop(_HEADER).tobytes())
-    except (
-        ValueError,
-        KeyError,
-        EOFError,
-        zipfile.BadZipFile,
-        UnicodeDecodeError,
-        AttributeError,
-    ) as error:
-        raise ValueError(f"{os.fspath(file)} is not a marginpath file, or it is damaged.") from error
-    if not isinstance(header, dict) or header.get("kind") != kind:
-        raise ValueError(f"{os.fspath(file)} is not a marginpath {kind} file.")
-    return header, arrays
+def read(stream: IO[bytes]) -> tuple[Any, dict[str, np.ndarray]]:
+    """Read back what :func:`write` wrote; nothing takes more memory than the file has bytes.
+
+    A file that was not written so raises any kind of exception.
+    """
+    size = os.fstat(stream.fileno()).st_size
+    with zipfile.ZipFile(stream) as stored:
+        members = stored.infolist()
+        if len({m.filename for m in members}) < len(members) or sum(m.file_size for m in members) > size:
+            raise ValueError("Two parts of the file have the same name, or they are larger than the file.")
+        arrays = {m.filename.removesuffix(".npy"): _read_array(stored, m) for m in members}
+    return json.loads(arrays.pop(_HEADER).tobytes(), object_pairs_hook=_distinct), arrays
+
+
+def _read_array(stored: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
+    """Read an array whose shape and dtype account for all the bytes that are there."""
+    with stored.open(member) as stream:
+        shape, _, dtype = _READERS[np.lib.format.read_magic(stream)](stream)
+        declared = math.prod(shape) * dtype.itemsize
+        if dtype.kind not in _KINDS or dtype.itemsize == 0 or min(shape, default=0) < 0:
+            raise ValueError(f"An array of {dtype} and shape {shape} is no part of a marginpath file.")
+        if declared != member.file_size - stream.tell():
+            raise ValueError(f"An array says that it has {declared} bytes, and has others.")
+    with stored.open(member) as stream:
+        return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(values := dict(pairs)) < len(pairs):
+        raise ValueError("A name occurs twice in the header.")
+    return values

@@ -14,10 +14,10 @@ import scipy.sparse as sp
 from .arrays import Array, as_floating, blocks, device, is_numpy, namespace, take_rows, to_numpy
 from .blas import for_each
 from .compensated import compensated_product, relative_error
+from .fingerprints import fingerprint, row_codes
 from .gram import Gram
 from .kernels import Kernel, ProductKernel, as_kernel
 from .matrices import without_zeros
-from .spectrum import seed_of
 
 _TILE = 1024
 _PARTS = 8  # sums that the threads share
@@ -87,6 +87,11 @@ class TiledGram(Gram):
         one = [self.kernel(self.X[i : i + 1, :], self.X[i : i + 1, :])[0, 0] for i in range(n)]
         return xp.asarray(one, dtype=self.X.dtype, device=device(self.X))
 
+    @cached_property
+    def fingerprint(self) -> dict[str, Any]:
+        """That of the samples and the kernel."""
+        return fingerprint(row_codes(self.X), self.X.shape[1], self.kernel, self.rows)
+
     def __matmul__(self, V: Array) -> Array:
         """Return K V."""
         return self._product(V, self.dtype)
@@ -115,10 +120,6 @@ class TiledGram(Gram):
         some = take_rows(self.X, index)
         xp = namespace(some)
         return some.astype(np.float64) if sp.issparse(some) else xp.astype(some, xp.float64, copy=False)
-
-    @cached_property
-    def _seed(self) -> int:
-        return seed_of(self.X) if self._compiled else super()._seed
 
     def rows(self, index: Array) -> Array:
         """Return the rows K[index, :], from the cache where they are there."""

@@ -65,8 +65,12 @@ class SquaredDistances:
         kernel = biased(Gaussian(sigma), constant)
         scale = 1 / (2 * float(sigma) ** 2)
         D = self.negative
+
+        def cross(Z: Array) -> Array:
+            return kernel(Z, self.X)
+
         if not is_numpy(D):
-            return DenseGram(namespace(D).exp(D * scale) + constant, lambda Z: kernel(Z, self.X))
+            return DenseGram(namespace(D).exp(D * scale) + constant, cross, source=(self.X, kernel))
         K = np.empty_like(D) if out is None else out
 
         def write(rows: tuple[int, int]) -> None:
@@ -77,7 +81,7 @@ class SquaredDistances:
                 K[part] += D.dtype.type(constant)
 
         for_each(write, blocks(len(D), 64), parallel=True)
-        return DenseGram(K, lambda Z: kernel(Z, self.X))
+        return DenseGram(K, cross, source=(self.X, kernel))
 
 
 def cross_validate_widths(

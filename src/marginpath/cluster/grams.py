@@ -10,6 +10,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..compensated import relative_error
+from ..fingerprints import fingerprint
 from ..gram import _EPS, Enclosure, Gram, LinearGram, norm_bounds
 from ..kernels import Kernel, Linear, as_kernel, biased
 from .kernel_gram import ClusterKernelGram
@@ -53,6 +54,11 @@ class ClusterLinearGram(Gram):
     def diagonal(self) -> np.ndarray:
         """The squared norms of the rows."""
         return self.features.diagonal(Linear())
+
+    @cached_property
+    def fingerprint(self) -> dict[str, Any]:
+        """That of the samples with the linear kernel, from codes of rows that the workers compute."""
+        return fingerprint(self.features.codes(), self.features.shape[1], Linear(), self.rows)
 
     def __matmul__(self, V: Array) -> np.ndarray:
         """Return X (Xᵀ V)."""

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from ..arrays import Array, all_finite, as_floating, blocks
 from ..compensated import compensated_product, relative_error
+from ..fingerprints import fingerprint, row_codes
 from ..gram import Gram
 from ..kernels import Kernel
 from ..tiled import kernel_diagonal
@@ -67,6 +68,11 @@ class ClusterKernelGram(Gram):
     def diagonal(self) -> np.ndarray:
         """The values k(x_i, x_i)."""
         return np.asarray(self._ask(kernel_diagonal, self.kernel))
+
+    @cached_property
+    def fingerprint(self) -> dict[str, Any]:
+        """That of the samples and the kernel, from codes of rows that one worker computes."""
+        return fingerprint(self._ask(row_codes), self._shape[1], self.kernel, self.rows)
 
     def __matmul__(self, V: Array) -> np.ndarray:
         """Return K V, a task for each block of rows."""

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from ..arrays import Array, blocks
 from ..compensated import compensated_product
+from ..fingerprints import row_codes
 from ..tiled import kernel_diagonal
 from .faults import collect, spread
 
@@ -82,6 +83,10 @@ class Rows:
         """Return k(x_i, x_i) for every row."""
         return self.joined(self.run(_diagonal, kernel=kernel))
 
+    def codes(self) -> np.ndarray:
+        """Return the code of every row; see :mod:`marginpath.fingerprints`."""
+        return self.joined(self.run(_codes))
+
     def take(self, index: Any) -> Array:
         """Fetch some of the rows."""
         index = np.asarray(index)
@@ -127,6 +132,10 @@ def _product(shard: list[Array], W: np.ndarray) -> list[np.ndarray]:
 
 def _diagonal(shard: list[Array], kernel: Any) -> list[np.ndarray]:
     return [kernel_diagonal(X, kernel) for X in shard]
+
+
+def _codes(shard: list[Array]) -> list[np.ndarray]:
+    return [row_codes(X) for X in shard]
 
 
 def _take(shard: list[Array], index: list[np.ndarray]) -> list[Array]:

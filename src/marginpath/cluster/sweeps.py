@@ -12,6 +12,7 @@ import numpy as np
 from ..arrays import Array
 from ..gram import LinearGram
 from ..problem import Problem
+from ..records import register
 from ..schedules import GeometricDecay, Schedule, box_size
 from ..solvers.base import State
 from ..solvers.coordinate_descent import _LARGEST, check_sweeps
@@ -20,6 +21,7 @@ from .grams import ClusterLinearGram
 from .rows import Rows, total
 
 
+@register
 @dataclass(frozen=True, kw_only=True)
 class ClusterSweepsState(State):
     """A state with its field and aggregate (d, k) in float64, and where its schedule starts and stands."""
@@ -31,6 +33,7 @@ class ClusterSweepsState(State):
     size: float
 
 
+@register
 @dataclass(frozen=True)
 class ClusterSweeps:
     """Coordinate descent along the path for features on a cluster, in rounds of sweeps that are added up.

@@ -33,6 +33,7 @@ from ..running import Callback
 from ..selection import SELECTIONS, CrossValidatedPath, class_signs
 from .callbacks import CallbackSupportMixin, Progress, StepCallbacks, with_callbacks
 from .following import Followed, Follower
+from .warm_start import defined_by, require_same
 
 
 def _tells_probabilities(self: BasePathClassifier) -> bool:
@@ -54,6 +55,8 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
 
     #: Further callbacks of the run, for the command line's bar of progress.
     _watchers: tuple[Callback, ...] = ()
+    #: What a warm start must find again; None where the last fit was not to be gone on with.
+    _definition: dict[str, Any] | None = None
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "method": [StrOptions({"auto", "coordinate", "inertial", "gradient"})],
@@ -119,7 +122,11 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
             sample_weight = _check_sample_weight(weight, codes, dtype=np.float64, ensure_non_negative=True)
             if not sample_weight.any():  # scikit-learn before 1.8 takes them
                 raise ValueError("All sample weights are zero: nothing is left to learn from.")
-        before = self._before(X, classes, codes)
+        definition = None
+        if self.warm_start:
+            settings = self.get_params(deep=False)
+            definition = defined_by(settings, X, classes, codes, sample_weight, groups)
+        before = self._before(definition)
 
         self.classes_, self._codes, self._X_fit = classes, codes, X
         if before is None:
@@ -145,6 +152,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
                 self._constant = self._constant_of(X, sample_weight) if self.fit_intercept else 0.0
             followed = self._search(X, follower)
         self._keep(followed, sample_weight)
+        self._definition = definition
         told.finish(self.step_)
         return self
 
@@ -277,17 +285,11 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
             self.out_of_fold_ = found.out_of_fold
             self.temperature_ = fit_temperature(found.out_of_fold, self._codes, sample_weight)
 
-    def _before(self, X: Any, classes: np.ndarray, codes: np.ndarray) -> Followed | None:
-        """Return what a warm start goes on with."""
-        if not (self.warm_start and hasattr(self, "path_")):
+    def _before(self, definition: dict[str, Any] | None) -> Followed | None:
+        """Return what a warm start goes on with: the last fit, if it was to be gone on with."""
+        if definition is None or self._definition is None:
             return None
-        if X.shape != self._X_fit.shape or not (
-            np.array_equal(classes, self.classes_) and np.array_equal(codes, self._codes)
-        ):
-            raise ValueError(
-                "warm_start=True goes on with the same samples and classes, but X or y differ from those of "
-                "the last fit. Use warm_start=False for other data."
-            )
+        require_same(self._definition, definition)
         return Followed(self.path_, self._models, self.step_, self.margin_proofs_, None, self._decisions)
 
     @property

@@ -18,6 +18,7 @@ from ..gram import Gram
 from ..kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, as_kernel, biased
 from ..path import Status
 from ..placement import with_gram
+from ..records import register
 from ..tiled import TiledCross, TiledGram
 from ..widths import SquaredDistances, default_widths, variance
 from .base import BasePathClassifier, beside
@@ -27,6 +28,7 @@ from .linear import with_constant
 _KERNELS = ("rbf", "poly", "linear", "laplacian", "cosine")
 
 
+@register
 class MarginPathClassifier(BasePathClassifier):
     """Large-margin kernel classifier that chooses its own amount of regularization.
 
@@ -80,7 +82,8 @@ class MarginPathClassifier(BasePathClassifier):
     class_weight : dict or "balanced", optional
         Weights of the classes, as in scikit-learn.
     warm_start : bool
-        Let the next fit go on with the path, on the same samples and classes.
+        Let the next fit go on with the path. Samples, labels, weights and all settings that define the path
+        must be the same, or it raises; limits such as ``max_iter`` and ``time_limit`` may change.
     cache_size : float
         Memory for kernel values in MB. A larger kernel matrix is not stored but computed when needed.
     n_jobs : int, optional

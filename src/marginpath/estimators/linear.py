@@ -11,10 +11,12 @@ from ..arrays import Array, namespace, to_numpy
 from ..cluster import Rows, gram_of, is_dask, lazy_product
 from ..gram import Gram
 from ..kernels import Linear, squared_norms
+from ..records import register
 from .base import BasePathClassifier, beside
 from .following import Followed, Follower
 
 
+@register
 class LinearMarginPathClassifier(BasePathClassifier):
     """Large-margin linear classifier that chooses its own amount of regularization.
 

@@ -13,9 +13,11 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler
 
+from ..records import register
 from .reading import NotThere, Table, Unusable
 
 
+@register
 @dataclass(frozen=True)
 class Columns:
     """The columns that a model takes.
