@@ -1,6 +1,7 @@
 """Screening changes what is computed, not what comes out."""
 
 import pickle
+from itertools import permutations
 
 import array_api_strict
 import numpy as np
@@ -11,6 +12,7 @@ from naive import dual_descent, random_problem, separable
 
 import marginpath as mp
 from marginpath.losses import Logistic
+from marginpath.solvers import passes
 from marginpath.solvers.screened import Screened
 from marginpath.solvers.screening import BOUND, FREE, ZERO, Block, best_horizon, support_product
 from marginpath.solvers.stretch import Stretch
@@ -138,6 +140,31 @@ def test_columns_equal_separate_runs(seed, k, momentum):
         alone = mp.run(solver, problem, 500, observe=["margin", "error"], every=50)
         np.testing.assert_allclose(together.last.u[:, j], alone.last.u, rtol=1e-10, atol=1e-10)
         np.testing.assert_allclose(together["margin"][:, j], alone["margin"], rtol=0, atol=1e-10)
+
+
+def random_columns(seed):
+    """Two or three columns of their own labels, with noise, left-out samples and boxes of several sizes."""
+    rng = np.random.default_rng(seed)
+    n, k = int(rng.integers(10, 40)), int(rng.integers(2, 4))
+    X = rng.standard_normal((n, 2))
+    Y = np.sign(X @ rng.standard_normal((2, k)))
+    Y = np.where(rng.random(Y.shape) < 0.15, -Y, Y) * (rng.random(Y.shape) >= 0.1)
+    Y[:2] = [[1], [-1]]
+    gram = mp.Gram.from_kernel(X, mp.Linear() if seed % 2 else mp.Gaussian(sigma=1.0))
+    return mp.Problem(gram, Y, box_scale=rng.uniform(0.3, 3, k))
+
+
+@pytest.mark.parametrize("momentum", [None, mp.Inertia(3)])
+def test_columns_of_their_own_labels_are_those_of_the_plain_solver(momentum):
+    split, first = 0, 0 if momentum is None else 100
+    for seed in range(first, first + 100):
+        problem = random_columns(seed)
+        solver = mp.DualDescent(mp.PowerDecay(float(problem.norm_bounds()[1])), momentum)
+        last, plain = (mp.run(s, problem, 150, every=150, keep=0).last for s in (Screened(solver), solver))
+        np.testing.assert_allclose(last.u, plain.u, rtol=0, atol=1e-11 * np.abs(plain.u).max())
+        np.testing.assert_allclose(last.scores, plain.scores, rtol=0, atol=1e-11 * np.abs(plain.scores).max())
+        split += np.any((last.role == BOUND).any(axis=1) & (last.role == ZERO).any(axis=1))
+    assert split > 20  # problems with a row that rests at different ends in different columns
 
 
 def columns_problem(k, n=40):
@@ -375,3 +402,47 @@ def test_mnist_iterates_are_those_of_the_plain_solver():
     worst, states = largest_difference(solver, problem, 2000)
     assert worst <= 1e-10
     assert np.mean(states[-1].role == FREE) < 0.6
+
+
+PLACES = [(gap, order) for gap in (0, 8, 16, 24, 64, 4096) for order in range(6)]
+
+
+def placed(arrays, gap, order):
+    """Copies of arrays in one buffer, so many bytes apart, in one of their orders."""
+    orders = list(permutations(range(len(arrays))))
+    chosen, room = orders[order * len(orders) // 6], sum(x.nbytes + gap for x in arrays)
+    buffer, copies, at = np.empty(room + gap, dtype=np.uint8), {}, gap
+    for i in chosen:
+        x = arrays[i]
+        copies[i] = buffer[at : at + x.nbytes].view(x.dtype).reshape(x.shape)
+        copies[i][...] = x
+        at += x.nbytes + gap
+    return [copies[i] for i in range(len(arrays))]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [3, 40, 203])
+@pytest.mark.parametrize("k", [1, 3])
+def test_equal_numbers_give_equal_bits_wherever_the_arrays_lie(dtype, n, k):
+    rng = np.random.default_rng(n)
+    K, V = rng.standard_normal((n, n)).astype(dtype), rng.standard_normal((k, n)).astype(dtype)
+    packed, out = rng.standard_normal((n + 2) ** 2 // 2).astype(dtype), np.ones((k, n), dtype=dtype)
+    index = np.flatnonzero(rng.random(n) < 0.5)
+    rows = np.ascontiguousarray(V[:, index])
+    for add, arrays in [
+        (passes.add_packed, [packed, V, out]),
+        (passes.add_half, [K, V, out]),
+        (passes.add_rows, [K, index, rows, out]),
+    ]:
+        expected = [x.copy() for x in arrays]
+        add(*expected, 0, n)
+        for gap, order in PLACES:
+            copies = placed(arrays, gap, order)
+            add(*copies, 0, n)
+            np.testing.assert_array_equal(copies[-1], expected[-1], strict=True)
+
+
+def test_no_compiled_sum_may_be_regrouped():
+    compiled = [f for f in vars(passes).values() if hasattr(f, "py_func")]
+    assert len(compiled) >= 4
+    assert not any(f.targetoptions.get("fastmath") for f in compiled)

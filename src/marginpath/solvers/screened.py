@@ -108,8 +108,10 @@ class Screened:
         Y, mass = stretch.Y, stretch.mass
         box = np.where(mass > 0, bound, np.zeros_like(bound)) * mass
         v = self.solver.loss.prox_conjugate(q - γ * mass * (Y * Kq), γ * mass, box)
-        if stretch.held is not None:
-            v = np.where(stretch.held.which, -box, v)
+        role = state.role[
+            stretch.rows
+        ]  # a row that rests at the bound in one column may rest at 0 in another
+        v = np.where(role == FREE, v, np.where(role == BOUND, -box, np.zeros_like(v)))
         u, S = np.zeros_like(state.u), np.zeros_like(state.u)
         u[stretch.rows], S[stretch.rows] = v, stretch.scores(problem, Y * v, bound)
         return replace(
