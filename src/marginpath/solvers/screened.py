@@ -126,7 +126,6 @@ class Screened:
             if np.any(role == BOUND):
                 S[free] -= bound * state.aggregate[free]
         return state.changed(
-            state.matrix,
             t=t,
             u=u,
             bound=bound,
@@ -181,7 +180,6 @@ def _renewed(
     free = free.reshape(-1, *(1 for _ in problem.shape[1:]))
     at_bound &= ~free
     return state.changed(
-        state.matrix,
         role=np.where(free, FREE, np.where(at_bound, BOUND, ZERO)).astype(np.int8),
         aggregate=state.matrix.product(np.where(at_bound, problem.Y * problem.mass, np.zeros_like(q))),
         reference=q,
@@ -201,7 +199,6 @@ def _made_whole(problem: Problem, state: ScreenedState, ρ: np.ndarray | None = 
         speed = np.sqrt(inner(problem.Y * state.direction, state.direction_scores).clip(0))
         bend = ratio(ρ, speed * h**2).astype(bend.dtype)
     return state.changed(
-        state.matrix,
         free_scores=np.where(free, state.free_scores, S[..., 0]),
         previous_free_scores=np.where(free, state.previous_free_scores, S[..., 0] - S[..., 1]),
         role=np.full_like(state.role, FREE),

@@ -80,28 +80,25 @@ class ScreenedState(State):
 
     @property
     def matrix(self) -> StoredMatrix:
-        """The kernel matrix; a state that was saved or pickled has none."""
+        """The kernel matrix; a state that was saved or pickled has none, and whole scores."""
         matrix: StoredMatrix = self.__dict__["matrix"]
         return matrix
 
     @property
     def free(self) -> np.ndarray:
         """Which rows are free."""
-        return np.asarray(self._by_rows.min(axis=1) == FREE)
+        free = self.role == FREE
+        return np.asarray(free if free.ndim == 1 else free.all(axis=1))
 
     @property
     def moving(self) -> np.ndarray:
         """The rows that move in some column: free, or at the bound."""
-        return np.flatnonzero(self._by_rows.any(axis=1))
+        return np.flatnonzero(self.role if self.role.ndim == 1 else self.role.any(axis=1))
 
     @property
     def mixed(self) -> bool:
         """Whether a row is free in some columns only: they were steps apart for a while."""
-        return bool(np.any(self._by_rows.max(axis=1)[~self.free] == FREE))
-
-    @property
-    def _by_rows(self) -> np.ndarray:
-        return np.asarray(self.role.reshape(len(self.role), -1))
+        return self.role.ndim > 1 and bool(np.any((self.role == FREE).any(axis=1) & ~self.free))
 
     @property
     def nbytes(self) -> int:
@@ -113,11 +110,10 @@ class ScreenedState(State):
         u, S = self.u[rows], self.free_scores[rows]
         return u + α * (u - self.previous_u[rows]), S + α * (S - self.previous_free_scores[rows])
 
-    def changed(self, matrix: StoredMatrix | None, **changes: Any) -> Self:
-        """Return the state with some fields changed, scores to be computed, and the matrix to do so."""
+    def changed(self, matrix: StoredMatrix | None = None, **changes: Any) -> Self:
+        """Return the state with some fields changed and scores to come, from this matrix or its own."""
         state = replace(self, **{"scores": None, **changes})
-        if matrix is not None:
-            state.__dict__["matrix"] = matrix
+        state.__dict__["matrix"] = matrix or self.__dict__.get("matrix")
         return state
 
     def columns(self, index: Array) -> Self:
@@ -125,7 +121,7 @@ class ScreenedState(State):
         part = {name: np.take(x, index, axis=-1) for name, x in self._stored().items()}
         if "scores" in self.__dict__:
             part["scores"] = np.take(self.scores, index, axis=-1)
-        return self.changed(self.__dict__.get("matrix"), **part)
+        return self.changed(**part)
 
     def merge(self, index: np.ndarray, part: Self) -> Self:
         """Return this state with the columns ``index``, and all that is no array, taken from ``part``."""
@@ -140,7 +136,7 @@ class ScreenedState(State):
             merged["role"][:, rest] = FREE
         for name, x in part._stored().items():
             merged[name][..., index] = x
-        return part.changed(part.matrix, **merged)
+        return part.changed(**merged)
 
     def _stored(self) -> dict[str, Array]:
         values = {f.name: self.__dict__.get(f.name) for f in fields(self) if f.name != "scores"}
