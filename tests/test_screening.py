@@ -1,6 +1,7 @@
 """Screening changes what is computed, not what comes out."""
 
 import pickle
+from itertools import permutations
 
 import array_api_strict
 import numpy as np
@@ -10,10 +11,12 @@ from hypothesis import strategies as st
 from naive import dual_descent, random_problem, separable
 
 import marginpath as mp
+from marginpath.gram import DenseGram
 from marginpath.losses import Logistic
+from marginpath.solvers import passes
 from marginpath.solvers.screened import Screened
-from marginpath.solvers.screening import BOUND, FREE, ZERO, Block, best_horizon, support_product
-from marginpath.solvers.stretch import Stretch
+from marginpath.solvers.screening import BOUND, FREE, ZERO, all_rest, best_horizon, distance, slack
+from marginpath.solvers.stored import Block, StoredMatrix
 
 SCHEDULES = [
     mp.PowerDecay(4.0),
@@ -90,20 +93,23 @@ def test_distances_and_slacks_are_those_of_the_nearest_point_of_the_line(kind):
         state = Screened(solver).step(problem, state)
         if not np.any(state.role == BOUND) or state.t == state.since:
             continue
-        stretch, seen = Stretch.begin(problem, state), seen + 1
+        seen += 1
         q = state.u + α * (state.u - state.previous_u)
-        ρ, τ = stretch.distance(problem, state, α, *state.extrapolated(α, stretch.rows))
+        ρ, τ = distance(problem, state, α)
         distances = []
         for s in (τ - 1e-2, τ, τ + 1e-2):
             x = Y * (q - state.reference - s * state.direction)
             distances.append(np.sqrt(x @ K @ x))
         assert distances[1] <= min(distances) * (1 + 1e-6) + 1e-9
         assert distances[1] <= ρ <= distances[1] * (1 + 1e-4) + 1e-6
-        over = -Y * (K @ (Y * (state.reference + τ * state.direction))) - 1
-        slack = np.where(state.role == BOUND, -over, over)[~state.free] / problem.roots[~state.free]
-        np.testing.assert_allclose(stretch.reach + τ * stretch.pace, slack, rtol=1e-9, atol=1e-9)
-        assert stretch.holds(slack.min() - 1e-6, τ, 0.0)
-        assert not stretch.holds(slack.min() + 1e-6, τ, 0.0)
+        scores = K @ (Y * (state.reference + τ * state.direction))
+        np.testing.assert_allclose(state.reference_scores + τ * state.direction_scores, scores, atol=1e-9)
+        over, rests = -Y * scores - 1, state.role != FREE
+        left = np.where(state.role == BOUND, -over - 0.1, over)
+        np.testing.assert_allclose(slack(problem, state.role == BOUND, scores, 0.1), left, atol=1e-9)
+        reach = (left / problem.roots)[rests].min()
+        assert all_rest(problem, state, reach - 1e-6, τ, 0.1)
+        assert not all_rest(problem, state, reach + 1e-6, τ, 0.1)
     assert seen > 100
 
 
@@ -138,6 +144,31 @@ def test_columns_equal_separate_runs(seed, k, momentum):
         alone = mp.run(solver, problem, 500, observe=["margin", "error"], every=50)
         np.testing.assert_allclose(together.last.u[:, j], alone.last.u, rtol=1e-10, atol=1e-10)
         np.testing.assert_allclose(together["margin"][:, j], alone["margin"], rtol=0, atol=1e-10)
+
+
+def random_columns(seed):
+    """Two or three columns of their own labels, with noise, left-out samples and boxes of several sizes."""
+    rng = np.random.default_rng(seed)
+    n, k = int(rng.integers(10, 40)), int(rng.integers(2, 4))
+    X = rng.standard_normal((n, 2))
+    Y = np.sign(X @ rng.standard_normal((2, k)))
+    Y = np.where(rng.random(Y.shape) < 0.15, -Y, Y) * (rng.random(Y.shape) >= 0.1)
+    Y[:2] = [[1], [-1]]
+    gram = mp.Gram.from_kernel(X, mp.Linear() if seed % 2 else mp.Gaussian(sigma=1.0))
+    return mp.Problem(gram, Y, box_scale=rng.uniform(0.3, 3, k))
+
+
+@pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 200), marks=pytest.mark.heavy)])
+def test_columns_of_their_own_labels_are_those_of_the_plain_solver(seeds):
+    split = 0
+    for seed in seeds:
+        problem, momentum = random_columns(seed), mp.Inertia(3) if seed % 4 < 2 else None
+        solver = mp.DualDescent(mp.PowerDecay(float(problem.norm_bounds()[1])), momentum)
+        last, plain = (mp.run(s, problem, 200, every=200, keep=0).last for s in (Screened(solver), solver))
+        np.testing.assert_allclose(last.u, plain.u, rtol=0, atol=1e-11 * np.abs(plain.u).max())
+        np.testing.assert_allclose(last.scores, plain.scores, rtol=0, atol=1e-11 * np.abs(plain.scores).max())
+        split += np.any((last.role == BOUND).any(axis=1) & (last.role == ZERO).any(axis=1))
+    assert split > 0.2 * len(seeds)  # problems with a row at the bound in one column and at 0 in another
 
 
 def columns_problem(k, n=40):
@@ -209,7 +240,7 @@ def test_scores_are_whole_when_someone_looks_and_only_then():
     )
     blind = mp.run(solver, problem, 300, every=10**6, keep=10**8)
     assert sum("scores" in s.__dict__ for s in blind.kept.values()) == 0
-    assert sum(not s.whole for s in blind.kept.values()) > 100
+    assert sum(not s.free.all() for s in blind.kept.values()) > 100
     watched = mp.run(solver, problem, 300, observe=list(mp.metrics.METRICS), keep=10**8)
     for t in range(0, 301, 7):
         a, b = blind.state(t), watched.state(t)
@@ -224,7 +255,7 @@ def test_scores_are_whole_when_someone_looks_and_only_then():
 def test_a_pickled_state_leaves_the_kernel_matrix_behind():
     problem = noisy_problem(0, 400, "kernel")
     path = mp.run(Screened(mp.DualDescent(mp.PowerDecay(4.0), mp.Inertia(3))), problem, 400)
-    assert not path.last.whole
+    assert not path.last.free.all()
     file = pickle.dumps(path.last)
     assert len(file) < problem.gram.K.nbytes / 20
     copy = pickle.loads(file)
@@ -233,12 +264,48 @@ def test_a_pickled_state_leaves_the_kernel_matrix_behind():
     np.testing.assert_array_equal(after.u, path.solver.step(problem, path.last).u)
 
 
-def test_only_one_state_holds_a_block():
+def test_the_states_of_a_run_share_one_block():
     problem = noisy_problem(0, 60, "kernel")
     path = mp.run(Screened(mp.DualDescent(mp.PowerDecay(4.0), mp.Inertia(3))), problem, 200, keep=10**8)
-    assert sum("stretch" in s.__dict__ for s in path.kept.values()) <= 1
-    assert path.last.release().block.free.size < 60
-    assert path.last.release() is None
+    assert len({id(s.matrix) for s in path.kept.values()}) == 1
+    free = np.flatnonzero(path.last.free)
+    assert free.size < 60
+    block = path.last.matrix.block(free)
+    assert path.last.matrix.block(free.copy()) is block
+    assert path.last.matrix.block(free[1:]) is not block
+
+
+@pytest.mark.parametrize("k", [None, 3])
+def test_a_step_changes_no_state_whatever_was_stepped_before(k):
+    problem, solver = columns_problem(k), Screened(mp.DualDescent(mp.PowerDecay(2.0), mp.Inertia(3)))
+    stop = None if k is None else stop_one_after_the_other
+    kept = mp.run(solver, problem, 300, every=100, keep=10**8, stop=stop).kept
+    assert any(not kept[t].free.all() for t in (7, 111, 288))
+    for t in np.random.default_rng(0).permutation([7, 111, 150, 199, 288]):
+        state = kept[t]
+        before = {name: x.copy() for name, x in state.arrays().items()}
+        first, again = solver.step(problem, state), solver.step(problem, state)
+        alone = solver.step(problem, pickle.loads(pickle.dumps(state)))
+        for name, x in state.arrays().items():
+            np.testing.assert_array_equal(x, before[name], strict=True)
+        for name, x in first.arrays().items():
+            np.testing.assert_array_equal(x, again.arrays()[name], strict=True)
+            np.testing.assert_array_equal(x, alone.arrays()[name], strict=True)
+        if k is None:
+            np.testing.assert_array_equal(first.u, kept[t + 1].u, strict=True)
+
+
+def test_columns_that_were_done_can_go_on():
+    problem, plain = columns_problem(3), mp.DualDescent(mp.PowerDecay(2.0), mp.Inertia(3))
+    a, b = (
+        mp.run(s, problem, 300, every=100, stop=stop_one_after_the_other).last
+        for s in (plain, Screened(plain))
+    )
+    assert b.mixed
+    for _ in range(50):
+        a, b = plain.step(problem, a), Screened(plain).step(problem, b)
+        np.testing.assert_allclose(b.u, a.u, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(b.scores, a.scores, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -253,7 +320,7 @@ def test_dtype_and_memory_order(dtype, order):
     exact = mp.run(solver, noisy_problem(5, 60, "kernel"), 500).last
     floating = {x.dtype for name, x in last.arrays().items() if name != "role"}
     assert floating == {np.dtype(dtype)}
-    assert not last.whole
+    assert not last.free.all()
     rounding = np.abs(plain.u - exact.u).max()
     assert np.abs(last.u - plain.u).max() <= 2 * rounding + 1e-11
 
@@ -319,23 +386,18 @@ def test_products_with_parts_of_the_matrix(seed, n, k, share, dtype):
     free = rng.random(n) < share
     V[~free] = 0
     tolerance = {"rtol": 0, "atol": 1e-4 if dtype == np.float32 else 1e-12}
-    found = support_product(K, V)
-    assert found.dtype == dtype
-    np.testing.assert_allclose(found, K @ V, **tolerance)
+    product = StoredMatrix(DenseGram(K)).product(V)
+    assert product.dtype == dtype
+    np.testing.assert_allclose(product, K @ V, **tolerance)
     block = Block.pack(K, np.flatnonzero(free))
     np.testing.assert_allclose(block.product(V[free]), (K @ V)[free], **tolerance)
-    assert Block.pack(K, np.flatnonzero(free), block) is block
-    fewer = np.flatnonzero(free)[::2]
-    again = Block.pack(K, fewer, block)
-    assert again is block or np.shares_memory(again.packed, block.packed)
-    np.testing.assert_allclose(again.product(V[fewer]), K[np.ix_(fewer, fewer)] @ V[fewer], **tolerance)
 
 
 def test_products_in_threads():
     rng = np.random.default_rng(0)
     K = rng.standard_normal((3001, 3001)).astype(np.float32)
     K, v = K + K.T, rng.standard_normal(3001).astype(np.float32)
-    np.testing.assert_allclose(support_product(K, v), K @ v, atol=2e-2)
+    np.testing.assert_allclose(StoredMatrix(DenseGram(K)).product(v), K @ v, atol=2e-2)
     block = Block.pack(K, np.arange(3001))
     np.testing.assert_allclose(block.product(v), K @ v, atol=2e-2)
     np.testing.assert_array_equal(block.product(v), block.product(v))
@@ -375,3 +437,47 @@ def test_mnist_iterates_are_those_of_the_plain_solver():
     worst, states = largest_difference(solver, problem, 2000)
     assert worst <= 1e-10
     assert np.mean(states[-1].role == FREE) < 0.6
+
+
+PLACES = [(gap, order) for gap in (0, 8, 16, 24, 64, 4096) for order in range(6)]
+
+
+def placed(arrays, gap, order):
+    """Copies of arrays in one buffer, so many bytes apart, in one of their orders."""
+    orders = list(permutations(range(len(arrays))))
+    chosen, room = orders[order * len(orders) // 6], sum(x.nbytes + gap for x in arrays)
+    buffer, copies, at = np.empty(room + gap, dtype=np.uint8), {}, gap
+    for i in chosen:
+        x = arrays[i]
+        copies[i] = buffer[at : at + x.nbytes].view(x.dtype).reshape(x.shape)
+        copies[i][...] = x
+        at += x.nbytes + gap
+    return [copies[i] for i in range(len(arrays))]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [3, 40, 203])
+@pytest.mark.parametrize("k", [1, 3])
+def test_equal_numbers_give_equal_bits_wherever_the_arrays_lie(dtype, n, k):
+    rng = np.random.default_rng(n)
+    K, V = rng.standard_normal((n, n)).astype(dtype), rng.standard_normal((k, n)).astype(dtype)
+    packed, out = rng.standard_normal((n + 2) ** 2 // 2).astype(dtype), np.ones((k, n), dtype=dtype)
+    index = np.flatnonzero(rng.random(n) < 0.5)
+    rows = np.ascontiguousarray(V[:, index])
+    for add, arrays in [
+        (passes.add_packed, [packed, V, out]),
+        (passes.add_half, [K, V, out]),
+        (passes.add_rows, [K, index, rows, out]),
+    ]:
+        expected = [x.copy() for x in arrays]
+        add(*expected, 0, n)
+        for gap, order in PLACES:
+            copies = placed(arrays, gap, order)
+            add(*copies, 0, n)
+            np.testing.assert_array_equal(copies[-1], expected[-1], strict=True)
+
+
+def test_no_compiled_sum_may_be_regrouped():
+    compiled = [f for f in vars(passes).values() if hasattr(f, "py_func")]
+    assert len(compiled) >= 4
+    assert not any(f.targetoptions.get("fastmath") for f in compiled)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,8 +12,21 @@ from ..losses import Hinge
 from ..problem import Problem
 from ..schedules import box_size
 from .dual_descent import DualDescent
-from .screening import BOUND, FREE, ZERO, ScreenedState, best_horizon, stored_matrix, support_product
-from .stretch import Stretch, inner, norm, ratio, rounding
+from .screening import (
+    BOUND,
+    FREE,
+    ZERO,
+    ScreenedState,
+    all_rest,
+    best_horizon,
+    distance,
+    inner,
+    norm,
+    ratio,
+    rounding,
+    slack,
+)
+from .stored import StoredMatrix
 
 
 @dataclass(frozen=True)
@@ -63,21 +76,24 @@ class Screened:
 
     def init(self, problem: Problem, start: Array | None = None) -> ScreenedState:
         """Start where the plain solver does, with all rows free."""
-        K = stored_matrix(problem.gram)
+        matrix = StoredMatrix(problem.gram)
         state = self.solver.init(problem, start)
-        first = ScreenedState(
+        zero = np.zeros_like(state.u)
+        return ScreenedState(
             t=0,
             u=state.u,
-            scores=None,
+            scores=state.scores,
             bound=state.bound,
+            Y=problem.Y,
             previous_u=state.u,
             free_scores=state.scores,
             previous_free_scores=state.scores,
             role=np.full(problem.shape, FREE, dtype=np.int8),
+            aggregate=zero,
             reference=state.u,
             reference_scores=state.scores,
-            direction=np.zeros_like(state.u),
-            direction_scores=np.zeros_like(state.u),
+            direction=zero,
+            direction_scores=zero,
             bend=np.zeros_like(problem.box_scale),
             step_size=state.step_size,
             size=0.0,
@@ -86,44 +102,52 @@ class Screened:
             direction_size=0.0,
             since=0,
             horizon=0,
-        )
-        return first.attach(K, problem.Y, None)
+        ).changed(matrix)
 
     def step(self, problem: Problem, state: ScreenedState) -> ScreenedState:
         """Take update t + 1, on the coordinates that can move."""
         t, γ = state.t + 1, state.step_size
         b = box_size(self.solver.schedule, t, state.size)
         α = 0.0 if self.solver.momentum is None else self.solver.momentum(t)
-        bound, growth = problem.box_size(b), _growth(problem, state, α, b)
+        bound = problem.box_size(b)
+        state = _ready(problem, state, α, _growth(problem, state, α, b))
 
-        stretch = state.release() or Stretch.begin(problem, state)
-        q, Kq = state.extrapolated(α, stretch.rows)
-        ρ, τ = stretch.distance(problem, state, α, q, Kq)
-        if state.t >= state.since + 4 * state.horizon or not stretch.holds(ρ, τ, growth):
-            role, state = state.role, _renewed(problem, state, α, growth, ρ)
-            if state.role is not role:
-                stretch = Stretch.begin(problem, state, stretch.block)
-                q, Kq = state.extrapolated(α, stretch.rows)
-
-        Y, mass = stretch.Y, stretch.mass
-        box = np.where(mass > 0, bound, np.zeros_like(bound)) * mass
+        rows, free = state.moving, np.flatnonzero(state.free)
+        q, Kq = state.extrapolated(α, rows)
+        Y, mass, box, role = problem.Y[rows], problem.mass[rows], problem.box(bound)[rows], state.role[rows]
         v = self.solver.loss.prox_conjugate(q - γ * mass * (Y * Kq), γ * mass, box)
-        if stretch.held is not None:
-            v = np.where(stretch.held.which, -box, v)
         u, S = np.zeros_like(state.u), np.zeros_like(state.u)
-        u[stretch.rows], S[stretch.rows] = v, stretch.scores(problem, Y * v, bound)
-        return replace(
-            state,
+        # A row that rests at the bound in one column may rest at 0 in another.
+        u[rows] = np.where(role == FREE, v, np.where(role == BOUND, -box, np.zeros_like(v)))
+        if free.size == len(u):
+            S = state.matrix.product(problem.Y * u)
+        else:
+            S[free] = state.matrix.block(free).product((problem.Y * u)[free])
+            if np.any(role == BOUND):
+                S[free] -= bound * state.aggregate[free]
+        return state.changed(
             t=t,
             u=u,
-            scores=None,
             bound=bound,
             previous_u=state.u,
             free_scores=S,
             previous_free_scores=state.free_scores,
             size=b,
             previous_size=state.size,
-        ).attach(stored_matrix(problem.gram), problem.Y, stretch)
+        )
+
+
+def _ready(problem: Problem, state: ScreenedState, α: float, growth: np.ndarray) -> ScreenedState:
+    """Return a state whose coordinates rest rightly in the next update."""
+    matrix = state.__dict__.get("matrix")
+    if matrix is None or matrix.gram is not problem.gram:
+        state = state.changed(StoredMatrix(problem.gram))
+    if state.mixed:
+        state = _made_whole(problem, state)
+    ρ, τ = distance(problem, state, α)
+    if state.t < state.since + 4 * state.horizon and all_rest(problem, state, ρ, τ, growth):
+        return state
+    return _renewed(problem, state, α, growth, ρ)
 
 
 def _growth(problem: Problem, state: ScreenedState, α: float, b: float) -> np.ndarray:
@@ -144,20 +168,20 @@ def _renewed(
     at_bound = (problem.mass > 0) & (problem.roots > 0) & (state.u == -problem.box(state.bound))
     at_bound &= state.previous_u == -problem.box(problem.box_size(state.previous_size))
     at_end = at_bound | ((state.u == 0) & (state.previous_u == 0))
-    over = problem.margins(Kq) - 1
-    slack = np.where(at_bound, -over - growth, over)
-    slack = slack - problem.roots * (rounding(problem) * norm(problem.roots * q))
-    horizon = np.where(at_end, _horizon(problem, state, at_bound, slack), 0).reshape(len(q), -1).min(axis=1)
+    left = slack(problem, at_bound, Kq, growth) - problem.roots * (
+        rounding(problem) * norm(problem.roots * q)
+    )
+    horizon = np.where(at_end, _horizon(problem, state, at_bound, left), 0).reshape(len(q), -1).min(axis=1)
     H, free = best_horizon(horizon, (state.u != 0).reshape(len(q), -1).any(axis=1), packed)
     if H == 0:
         return state
     if state.since < state.t:
         state = _made_whole(problem, state)
     free = free.reshape(-1, *(1 for _ in problem.shape[1:]))
-    return replace(
-        state,
-        scores=None,
+    at_bound &= ~free
+    return state.changed(
         role=np.where(free, FREE, np.where(at_bound, BOUND, ZERO)).astype(np.int8),
+        aggregate=state.matrix.product(np.where(at_bound, problem.Y * problem.mass, np.zeros_like(q))),
         reference=q,
         reference_scores=Kq,
         reference_size=state.size + α * (state.size - state.previous_size),
@@ -169,17 +193,16 @@ def _made_whole(problem: Problem, state: ScreenedState, ρ: np.ndarray | None = 
     """Make all rows free, and lay a line along the last step: one product, for u_t and u_t − u_{t−1}."""
     d = state.u - state.previous_u
     both = np.stack([problem.Y * state.u, problem.Y * d], axis=-1)
-    S = support_product(stored_matrix(problem.gram), both.reshape(len(both), -1)).reshape(both.shape)
+    S = state.matrix.product(both.reshape(len(both), -1)).reshape(both.shape)
     free, bend, h = state.role == FREE, state.bend, state.t - state.since
     if ρ is not None and h > 0:
         speed = np.sqrt(inner(problem.Y * state.direction, state.direction_scores).clip(0))
         bend = ratio(ρ, speed * h**2).astype(bend.dtype)
-    return replace(
-        state,
-        scores=None,
+    return state.changed(
         free_scores=np.where(free, state.free_scores, S[..., 0]),
         previous_free_scores=np.where(free, state.previous_free_scores, S[..., 0] - S[..., 1]),
         role=np.full_like(state.role, FREE),
+        aggregate=np.zeros_like(d),
         direction=d,
         direction_scores=S[..., 1],
         direction_size=state.size - state.previous_size,
@@ -189,17 +212,17 @@ def _made_whole(problem: Problem, state: ScreenedState, ρ: np.ndarray | None = 
     )
 
 
-def _horizon(problem: Problem, state: ScreenedState, at_bound: np.ndarray, slack: np.ndarray) -> np.ndarray:
+def _horizon(problem: Problem, state: ScreenedState, at_bound: np.ndarray, left: np.ndarray) -> np.ndarray:
     """Return for how many steps h each coordinate will pass its test, if w keeps its speed and its bend.
 
-    They end where slack + h slope = √K_ii speed bend h².
+    They end where left + h slope = √K_ii speed bend h².
     """
     step, change = problem.Y * (state.u - state.previous_u), state.free_scores - state.previous_free_scores
     speed = np.sqrt(np.maximum(inner(step, change), 0))
     bend = problem.roots * speed * np.maximum(state.bend / (1 + state.t - state.since), 1 / (state.t + 1))
-    slope, slack = np.where(at_bound, -1, 1) * problem.margins(change), np.maximum(slack, 0)
+    slope, left = np.where(at_bound, -1, 1) * problem.margins(change), np.maximum(left, 0)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        steps = 2 * slack / (np.sqrt(slope**2 + 4 * bend * slack) - slope)
+        steps = 2 * left / (np.sqrt(slope**2 + 4 * bend * left) - slope)
     steps = np.where(problem.mass > 0, np.nan_to_num(steps, nan=0.0, posinf=np.inf), np.inf)
     # No further than the path has come: a w that rests now is no promise.
     return np.clip(steps, 0, state.t + 1)

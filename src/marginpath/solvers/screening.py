@@ -1,4 +1,4 @@
-"""What a screened run holds: the roles of the coordinates, a packed block of K, and the state.
+"""What a screened run knows: the roles of the coordinates, a line whose margins are known, and the state.
 
 A coordinate rests at 0, rests at the bound, or is free. A row is left out if it rests in all columns of y,
 so that one block of K serves all of them; else it is free in all of them.
@@ -6,115 +6,21 @@ so that one block of K serves all of them; else it is free in all of them.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
-from .. import threads
-from ..arrays import Array, is_numpy
-from ..gram import DenseGram, Gram
-from ..pool import for_all
+from ..arrays import Array
+from ..problem import Problem
 from .base import State
+from .stored import StoredMatrix
 
 #: The role of a coordinate: rests at 0, rests at the bound, free.
 ZERO, BOUND, FREE = range(3)
 
 _PACK = 2.0  # the cost of packing an entry of K, against that of using it once
-_PARTS, _PART = 4, 2**20  # most parts of a product, whatever the cores, and the entries that are worth one
-
-
-def stored_matrix(gram: Gram) -> np.ndarray:
-    """Return the kernel matrix, its rows in one piece where that takes no copy; refuse what stores none."""
-    if not isinstance(gram, DenseGram) or not is_numpy(gram.K):
-        raise TypeError(
-            f"Screened needs a kernel matrix stored by NumPy, got a {type(gram).__name__} of "
-            f"{type(gram.diagonal).__module__.partition('.')[0]} arrays. Use Gram.from_kernel or "
-            f"Gram.from_matrix with NumPy arrays, or DualDescent alone."
-        )
-    return np.asarray(gram.K.T if gram.K.flags.f_contiguous else gram.K)  # it is symmetric
-
-
-def support_product(K: np.ndarray, V: np.ndarray) -> np.ndarray:
-    """Return K V, from the rows of K that meet a nonzero of V, or from half of K where that is less."""
-    from .passes import add_half, add_rows
-
-    support = np.flatnonzero(V if V.ndim == 1 else V.any(axis=1))
-    if 2 * support.size > len(V):
-        return _half_product(lambda *given: add_half(K, *given), V)
-    Vt = np.ascontiguousarray(np.atleast_2d(V[support].T))
-    product = np.zeros((len(Vt), len(V)), dtype=V.dtype)
-    parts = max(1, min(_PARTS, support.size * len(V) // _PART))
-    ends = [len(V) * p // parts for p in range(parts + 1)]
-    _share(lambda p: add_rows(K, support, Vt, product, ends[p], ends[p + 1]), parts)
-    return np.ascontiguousarray(product.T).reshape(V.shape)
-
-
-class Block(NamedTuple):
-    """The lower half of K_FF, packed, for the free rows F."""
-
-    free: np.ndarray
-    packed: np.ndarray
-
-    @classmethod
-    def pack(cls, K: np.ndarray, free: np.ndarray, old: Block | None = None) -> Block:
-        """Gather the block, or take an old one: as it is if it fits, or its memory if there is room."""
-        from .passes import gather_half
-
-        if old is not None and np.array_equal(old.free, free):
-            return old
-        size = (free.size + 2) ** 2 // 2
-        packed = np.empty(size, dtype=K.dtype) if old is None or old.packed.size < size else old.packed
-        ends = _ends(free.size)
-        _share(lambda p: gather_half(K, free, packed, ends[p], ends[p + 1]), len(ends) - 1)
-        return cls(free, packed)
-
-    def product(self, V: np.ndarray) -> np.ndarray:
-        """Return K_FF V, for V on the free rows."""
-        from .passes import add_packed
-
-        return _half_product(lambda *given: add_packed(self.packed, *given), V)
-
-
-def _half_product(add: Callable[..., None], V: np.ndarray) -> np.ndarray:
-    """Return the product of a symmetric matrix with V, parts of whose lower half ``add`` adds to sums."""
-    Vt = np.ascontiguousarray(np.atleast_2d(V.T))
-    ends = _ends(len(V))
-    sums = np.zeros((len(ends) - 1, *Vt.shape), dtype=V.dtype)
-    _share(lambda p: add(Vt, sums[p], ends[p], ends[p + 1]), len(sums))
-    return np.ascontiguousarray(sums.sum(axis=0).T).reshape(V.shape)
-
-
-def _ends(m: int) -> list[int]:
-    """Cut the rows of half a matrix into parts of equal area and whole panels of four rows."""
-    parts = max(1, min(_PARTS, m * m // (2 * _PART)))
-    return [max(0, m - 4 * math.ceil(m * (1 - (p / parts) ** 0.5) / 4)) for p in range(parts + 1)]
-
-
-def _share(task: Callable[[int], None], parts: int) -> None:
-    """Call the task with 0 … parts − 1, in threads where there are cores for them."""
-    for_all(task, range(parts), min(parts, threads.available()))
-
-
-def best_horizon(horizon: np.ndarray, support: np.ndarray, packed: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return the number of steps to screen for, and which rows are then free; 0 where it does not pay.
-
-    Row i is expected to pass its test for ``horizon[i]`` steps. To screen for H steps is to leave out the
-    rows with a horizon of at least H: H products with half the block of the others, one packing of it, and
-    one product with the support after it. If the rows that are packed now stay free, none is packed.
-    """
-    H = np.sort(horizon)
-    half, whole = np.arange(len(H)) ** 2 / 2, len(H) * min(float(np.count_nonzero(support)), len(H) / 2)
-    cost = np.where(H > 0, half + (_PACK * half + whole) / (1 + H), np.inf)
-    best = int(np.argmin(cost))
-    if not packed.all():
-        last = horizon[~packed].min()
-        if last > 0 and np.count_nonzero(packed) ** 2 / 2 + whole / (1 + last) < min(cost[best], whole):
-            return float(last), packed
-    return float(H[best]) if cost[best] < whole else 0.0, horizon < H[best]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,10 +32,14 @@ class ScreenedState(State):
 
     Attributes
     ----------
+    Y : array
+        The labels.
     role : array
         ZERO, BOUND or FREE for each coordinate.
     free_scores : array
         S on the free rows.
+    aggregate : array
+        a = K(Y∘mass) over the coordinates at the bound: they add −b_t a to the scores.
     reference, reference_scores, direction, direction_scores : array
         The line p + τ d of the tests, with K(Y∘p) and K(Y∘d).
     bend : array () or (k,)
@@ -138,10 +48,12 @@ class ScreenedState(State):
         When the line was laid, and for how many steps the roles should hold.
     """
 
+    Y: Array
     previous_u: Array
     free_scores: Array
     previous_free_scores: Array
     role: Array
+    aggregate: Array
     reference: Array
     reference_scores: Array
     direction: Array
@@ -162,20 +74,31 @@ class ScreenedState(State):
     @cached_property  # type: ignore[misc]  # a field that is filled late
     def scores(self) -> Array:
         """S = K(Y∘u)."""
-        if self.whole:
+        if np.all(self.role == FREE):
             return self.free_scores
-        K, Y = self.__dict__["source"]
-        return np.where(self.role == FREE, self.free_scores, support_product(K, Y * self.u))
+        return np.where(self.role == FREE, self.free_scores, self.matrix.product(self.Y * self.u))
+
+    @property
+    def matrix(self) -> StoredMatrix:
+        """The kernel matrix; a state that was saved or pickled has none, and whole scores."""
+        matrix: StoredMatrix = self.__dict__["matrix"]
+        return matrix
 
     @property
     def free(self) -> np.ndarray:
         """Which rows are free."""
-        return np.asarray(self.role.reshape(len(self.role), -1).min(axis=1) == FREE)
+        free = self.role == FREE
+        return np.asarray(free if free.ndim == 1 else free.all(axis=1))
 
     @property
-    def whole(self) -> bool:
-        """Whether all rows are free."""
-        return bool(self.free.all())
+    def moving(self) -> np.ndarray:
+        """The rows that move in some column: free, or at the bound."""
+        return np.flatnonzero(self.role if self.role.ndim == 1 else self.role.any(axis=1))
+
+    @property
+    def mixed(self) -> bool:
+        """Whether a row is free in some columns only: they were steps apart for a while."""
+        return self.role.ndim > 1 and bool(np.any((self.role == FREE).any(axis=1) & ~self.free))
 
     @property
     def nbytes(self) -> int:
@@ -187,36 +110,33 @@ class ScreenedState(State):
         u, S = self.u[rows], self.free_scores[rows]
         return u + α * (u - self.previous_u[rows]), S + α * (S - self.previous_free_scores[rows])
 
+    def changed(self, matrix: StoredMatrix | None = None, **changes: Any) -> Self:
+        """Return the state with some fields changed and scores to come, from this matrix or its own."""
+        state = replace(self, **{"scores": None, **changes})
+        state.__dict__["matrix"] = matrix or self.__dict__.get("matrix")
+        return state
+
     def columns(self, index: Array) -> Self:
         """Return the state of some of the columns."""
         part = {name: np.take(x, index, axis=-1) for name, x in self._stored().items()}
-        scores = np.take(self.scores, index, axis=-1) if "scores" in self.__dict__ else None
-        K, Y = self.__dict__.get("source", (None, self.u))
-        return replace(self, scores=scores, **part).attach(K, Y[..., index], self.release(index))
+        if "scores" in self.__dict__:
+            part["scores"] = np.take(self.scores, index, axis=-1)
+        return self.changed(**part)
 
     def merge(self, index: np.ndarray, part: Self) -> Self:
         """Return this state with the columns ``index``, and all that is no array, taken from ``part``."""
         rest = np.setdiff1d(np.arange(self.u.shape[-1]), index)
         merged = {name: x.copy() for name, x in self._stored().items()}
         if not np.all(self.role[:, rest] == FREE):  # a column that is done has whole scores from now on
-            merged["free_scores"][:, rest], merged["role"][:, rest] = self.scores[:, rest], FREE
+            S, d = self.scores[:, rest], (self.Y * (self.u - self.previous_u))[:, rest]
+            before = np.where(
+                self.role[:, rest] == FREE, self.previous_free_scores[:, rest], S - part.matrix.product(d)
+            )
+            merged["free_scores"][:, rest], merged["previous_free_scores"][:, rest] = S, before
+            merged["role"][:, rest] = FREE
         for name, x in part._stored().items():
             merged[name][..., index] = x
-        K, signs = part.__dict__["source"]
-        Y = np.zeros_like(merged["u"])
-        Y[:, index] = signs
-        return replace(part, scores=None, **merged).attach(K, Y, part.release(), index)
-
-    def attach(self, K: np.ndarray | None, Y: Array, stretch: Any, columns: np.ndarray | None = None) -> Self:
-        """Give a new state what makes its scores whole, and the stretch of columns, which one state owns."""
-        self.__dict__.update(source=(K, Y), stretch=(stretch, columns))
-        return self
-
-    def release(self, columns: np.ndarray | None = None) -> Any:
-        """Give the stretch away if it is that of these columns (None: of all)."""
-        stretch, known = self.__dict__.pop("stretch", (None, None))
-        same = columns is known if columns is None or known is None else np.array_equal(columns, known)
-        return stretch if same else None
+        return part.changed(**merged)
 
     def _stored(self) -> dict[str, Array]:
         values = {f.name: self.__dict__.get(f.name) for f in fields(self) if f.name != "scores"}
@@ -224,3 +144,84 @@ class ScreenedState(State):
 
     def __getstate__(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+def distance(problem: Problem, state: ScreenedState, α: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return ‖w(q) − w(p + τ d)‖ and τ for the nearest point of the line, per column.
+
+    The distance includes what rounding may add to it and to the margins. x = q − p − τ d is 0 where
+    coordinates rest at 0, and −δ times the mass where they rest at the bound. So
+    ‖Zᵀx‖² = Σ_F (Y∘x) K(Y∘x) − δ Σ (Y∘x) a, and K(Y∘x) is known on the free rows F.
+    """
+    rows = state.moving
+    Y, roots, role = problem.Y[rows], problem.roots[rows], state.role[rows]
+    p, Kp = Y * state.reference[rows], state.reference_scores[rows]
+    d, Kd = Y * state.direction[rows], state.direction_scores[rows]
+    q, Kq = state.extrapolated(α, rows)
+    x = Y * q - p
+    τ = ratio(inner(x, Kd), inner(d, Kd)).astype(q.dtype)
+    x, Kx = x - τ * d, Kq - Kp - τ * Kd
+    squared = inner(x, np.where(role == FREE, Kx, np.zeros_like(Kx)))
+    if np.any(role == BOUND):
+        δ = state.size + α * (state.size - state.previous_size) - state.reference_size
+        δ = (δ - τ * state.direction_size) * problem.box_scale
+        squared = squared - δ * inner(x, state.aggregate[rows])
+    spread = norm(roots * x)
+    error = rounding(problem) * (norm(roots * p) + 2 * np.abs(τ) * norm(roots * d) + spread)
+    return np.sqrt(np.maximum(squared, 0) + error * spread) + error, τ
+
+
+def slack(problem: Problem, at_bound: np.ndarray, scores: np.ndarray, growth: np.ndarray) -> np.ndarray:
+    """Return m − 1, or 1 − m − G_t/γ at the bound, for all coordinates; infinity where none is."""
+    over = problem.margins(scores) - 1
+    return np.where(problem.mass > 0, np.where(at_bound, -over - growth, over), np.inf)
+
+
+def all_rest(
+    problem: Problem, state: ScreenedState, ρ: np.ndarray, τ: np.ndarray, growth: np.ndarray
+) -> bool:
+    """Whether every coordinate that rests passes its test, w being at a distance ρ from that of p + τ d."""
+    scores = state.reference_scores + τ * state.direction_scores
+    passes = slack(problem, state.role == BOUND, scores, growth) >= problem.roots * ρ
+    return bool(np.all(passes | (state.role == FREE)))
+
+
+def best_horizon(horizon: np.ndarray, support: np.ndarray, packed: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the number of steps to screen for, and which rows are then free; 0 where it does not pay.
+
+    Row i is expected to pass its test for ``horizon[i]`` steps. To screen for H steps is to leave out the
+    rows with a horizon of at least H: H products with half the block of the others, one packing of it, and
+    one product with the support after it. If the rows that are packed now stay free, none is packed.
+    """
+    H = np.sort(horizon)
+    half, whole = np.arange(len(H)) ** 2 / 2, len(H) * min(float(np.count_nonzero(support)), len(H) / 2)
+    cost = np.where(H > 0, half + (_PACK * half + whole) / (1 + H), np.inf)
+    best = int(np.argmin(cost))
+    if not packed.all():
+        last = horizon[~packed].min()
+        if last > 0 and np.count_nonzero(packed) ** 2 / 2 + whole / (1 + last) < min(cost[best], whole):
+            return float(last), packed
+    return float(H[best]) if cost[best] < whole else 0.0, horizon < H[best]
+
+
+def rounding(problem: Problem) -> float:
+    """Return how far off the scores K_i v may be, over √K_ii and the norm of √K_jj v_j.
+
+    A sum of n terms with independent rounding errors is off by some eps √n times their Euclidean norm.
+    """
+    return float(2 * np.finfo(problem.Y.dtype).eps * problem.shape[0] ** 0.5)
+
+
+def norm(x: np.ndarray) -> np.ndarray:
+    """Return the Euclidean norm, per column."""
+    return np.asarray(np.linalg.norm(x, axis=0))
+
+
+def inner(x: np.ndarray, Ky: np.ndarray) -> np.ndarray:
+    """Return ⟨x, K y⟩ with float64 sums, per column."""
+    return np.asarray(np.sum(x * Ky, axis=0, dtype=np.float64))
+
+
+def ratio(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return x/y, 0 where y is not positive."""
+    return np.asarray(np.divide(x, y, out=np.zeros_like(x), where=y > 0))
