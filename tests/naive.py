@@ -56,3 +56,21 @@ def random_problem(seed, n, kind):
     X = rng.standard_normal((n, 2))
     y = rng.permutation(np.where(np.arange(n) % 2, 1.0, -1.0))
     return X, gaussian(X, X, 0.7), y
+
+
+def far_apart():
+    """Return X, X with 168 of its 200 rows replaced, and y; eight rows spread over X are alike in both.
+
+    The others are far from them and orthogonal to them: kernel values between the groups tell nothing.
+    """
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((200, 3)), rng.choice([-1, 1], 200)
+    spread = np.linspace(0, 199, 8).astype(int)
+    few = np.union1d(spread, np.setdiff1d(np.arange(200), spread)[:24])
+    rest = np.setdiff1d(np.arange(200), few)
+    X[few, 1:] = 0
+    X[rest, 0], X[rest, 1] = 0, 50 + X[rest, 1]
+    other = X.copy()
+    other[rest, 1:] += 0.5
+    assert np.count_nonzero((other != X).any(axis=1)) == 168
+    return X, other, y
