@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from .arrays import Array, blocks, is_numpy, namespace, take_rows, with_columns
 
 _ROUNDINGS = 16  # of 1, by which a kernel value may be off, before those of the sum over the features
-_PIECE = 2**20  # entries that are looked at together
+_PIECE, _DEVICE_PIECE = 2**20, 2**24  # entries that are looked at together
 _MANY = 1 / 8  # share of the entries from which a product in float64 is cheaper than differences
 _PAIRS = 2**12  # rows of sparse matrices that are subtracted together
 
@@ -80,8 +80,8 @@ class Side:
             block = _product(self.factors, right.factors, out)
             if _is_accurate(self, right):
                 return block
-            settle = _settle_compiled if is_numpy(block) else _settle
-            for a, b in blocks(block.shape[0], max(1, _PIECE // block.shape[1])):
+            settle, room = (_settle_compiled, _PIECE) if is_numpy(block) else (_settle, _DEVICE_PIECE)
+            for a, b in blocks(block.shape[0], max(1, room // block.shape[1])):
                 settle(self[a:b, :], right, block, a, b)
         return block
 
@@ -104,12 +104,14 @@ def distance_sides(X: Array, Z: Array, sigma: float, every_width: bool = False) 
     array([[-2.e+00, -2.e+18]])
     """
     xp, d = namespace(Z), X.shape[1]
-    eps, floor = float(xp.finfo(Z.dtype).eps), _ROUNDINGS + math.sqrt(d)
+    tolerance = (_ROUNDINGS + math.sqrt(d)) * float(xp.finfo(Z.dtype).eps)
     centre = None
     if not sp.issparse(Z):  # any centre is right, as long as both sides share it; the mean makes norms small
         with np.errstate(all="ignore"):
             centre = xp.astype(xp.sum(Z, axis=0, dtype=xp.float64) / Z.shape[0], Z.dtype)
-    left, right = _sides(X, Z, Settings(float(sigma), centre, _unit(Z), floor * eps, every_width))
+    holds_sigma = float(xp.finfo(Z.dtype).smallest_normal) <= sigma <= float(xp.finfo(Z.dtype).max)
+    unit = _unit(Z) if holds_sigma else math.inf
+    left, right = _sides(X, Z, Settings(float(sigma), centre, unit, tolerance, every_width))
     return (left.factors, right.factors) if _is_accurate(left, right) else (left, right)
 
 
