@@ -121,3 +121,16 @@ def with_columns(X: Array, *columns: Array | float) -> Array:
     ones = xp.ones_like(X[:, :1])
     blocks = [ones * c if isinstance(c, float) else xp.astype(c[:, None], X.dtype) for c in columns]
     return xp.concat([X, *blocks], axis=1)
+
+
+def product(left: Array, right: Array, out: np.ndarray | None = None) -> Array:
+    """Return left rightᵀ as a dense array; a product of NumPy arrays goes into ``out``, if there is one.
+
+    Examples
+    --------
+    >>> product(sp.csr_array([[1.0, 2.0]]), sp.csr_array([[3.0, 4.0]]))
+    array([[11.]])
+    """
+    if sp.issparse(left):
+        return (left @ right.T).toarray()
+    return np.matmul(left, right.T, out=out) if is_numpy(left) else left @ right.T

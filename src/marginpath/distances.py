@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .arrays import Array, blocks, is_numpy, namespace, take_rows, with_columns
+from .arrays import Array, blocks, is_numpy, namespace, product, take_rows, with_columns
 
 _ROUNDINGS = 16  # of 1, by which a kernel value may be off, before those of the sum over the features
 _PIECE, _DEVICE_PIECE = 2**20, 2**24  # entries that are looked at together
@@ -75,9 +75,9 @@ class Side:
         )
 
     def times(self, right: Side, out: np.ndarray | None = None) -> Array:
-        """Return −‖x − z‖²/2, written into ``out`` where one is given."""
+        """Return −‖x − z‖²/2, written into ``out`` where one is given and it is NumPy's."""
         with np.errstate(all="ignore"):  # what is not finite is computed again
-            block = _product(self.factors, right.factors, out)
+            block = product(self.factors, right.factors, out)
             if _is_accurate(self, right):
                 return block
             settle, room = (_settle_compiled, _PIECE) if is_numpy(block) else (_settle, _DEVICE_PIECE)
@@ -164,19 +164,6 @@ def _limits(halves: Array, settings: Settings) -> Array:
     ratios = xp.where(ratios < 1, xp.ones_like(ratios), ratios)
     slopes = unit * (1 + 1 / (tolerance * ratios))
     return xp.stack([1 - xp.log(ratios) - slopes * halves, slopes], axis=1)
-
-
-def _product(left: Array, right: Array, out: np.ndarray | None) -> Array:
-    if sp.issparse(left):
-        block = (left @ right.T).toarray()
-    elif is_numpy(left):
-        return np.matmul(left, right.T, out=out)
-    else:
-        block = left @ right.T
-    if out is None:
-        return block
-    out[...] = block
-    return out
 
 
 def _settle_compiled(left: Side, right: Side, block: np.ndarray, a: int, b: int) -> None:

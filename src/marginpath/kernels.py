@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import manhattan_distances
 
-from .arrays import Array, device, is_numpy, namespace, with_columns
+from .arrays import Array, device, is_numpy, namespace, product, with_columns
 from .distances import Side, distance_sides
 from .eight_bit import SignedRows, eight_bit_sides
 
@@ -47,14 +47,7 @@ class ProductKernel:
 
     def block(self, left: Array, right: Array, out: Array | None = None) -> Array:
         """Return φ(left rightᵀ), written into ``out`` where one is given."""
-        if sp.issparse(left):
-            block = (left @ right.T).toarray()
-        elif isinstance(left, (SignedRows, Side)):
-            block = left.times(right, out)
-        elif is_numpy(left):
-            block = np.matmul(left, right.T, out=out)
-        else:
-            block = left @ right.T
+        block = left.times(right, out) if isinstance(left, (SignedRows, Side)) else product(left, right, out)
         block = self.apply(block)
         if out is None or block is out:
             return block
