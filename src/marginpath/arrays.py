@@ -102,3 +102,35 @@ def to_numpy(array: Array) -> np.ndarray:
     if array_api_compat.is_cupy_array(array):
         return np.asarray(array.get())
     return np.asarray(array)
+
+
+def with_columns(X: Array, *columns: Array | float) -> Array:
+    """Append columns, each a vector or a constant, in the dtype of X.
+
+    Examples
+    --------
+    >>> with_columns(np.array([[1.0], [2.0]]), 7.0, np.array([3.0, 4.0]))
+    array([[1., 7., 3.],
+           [2., 7., 4.]])
+    """
+    n = X.shape[0]
+    if sp.issparse(X):
+        blocks = [np.broadcast_to(c, n).astype(X.dtype).reshape(n, 1) for c in columns]
+        return sp.hstack([X, *blocks], format="csr")
+    xp = namespace(X)
+    ones = xp.ones_like(X[:, :1])
+    blocks = [ones * c if isinstance(c, float) else xp.astype(c[:, None], X.dtype) for c in columns]
+    return xp.concat([X, *blocks], axis=1)
+
+
+def product(left: Array, right: Array, out: np.ndarray | None = None) -> Array:
+    """Return left rightᵀ as a dense array; a product of NumPy arrays goes into ``out``, if there is one.
+
+    Examples
+    --------
+    >>> product(sp.csr_array([[1.0, 2.0]]), sp.csr_array([[3.0, 4.0]]))
+    array([[11.]])
+    """
+    if sp.issparse(left):
+        return (left @ right.T).toarray()
+    return np.matmul(left, right.T, out=out) if is_numpy(left) else left @ right.T

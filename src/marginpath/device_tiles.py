@@ -80,7 +80,8 @@ class DeviceTiledGram(Gram):
         As in :meth:`Gram.from_kernel`; a callable is trusted to be positive semi-definite.
     precision : {None, "float32", "tf32", "bfloat16"}
         "tf32" and "bfloat16" round the samples, to 11 and 8 significant bits, and multiply them on the matrix
-        units; with a Gaussian kernel, in one fused pass. The certificates take the samples as they are.
+        units; with a Gaussian kernel, in one fused pass, unless that moves a sample by over σ/16 (kernel
+        values by up to 0.08): such products stay in float32. Certificates take the samples as they are.
     device : str, optional
         Where to compute what a NumPy array holds, such as "cuda".
     rows : int, optional
@@ -257,8 +258,13 @@ class DeviceTiledGram(Gram):
         constant, name = float(self.kernel.constant) if biased else 0.0, self._numbers.name
         if not isinstance(kernel, Gaussian) or name is None or not fused.available(self._probe, name):
             return None
-        sums = [self.xp.sum(self._part(a, b), axis=0) for a, b in blocks(self._n, self.rows_at_a_time)]
-        return FusedTiles(kernel, constant, sum(sums[1:], start=sums[0]) / self._n, name)
+        xp, spans = self.xp, list(blocks(self._n, self.rows_at_a_time))
+        sums = [xp.sum(self._part(a, b), axis=0, dtype=xp.float64) for a, b in spans]
+        centre = xp.astype(sum(sums[1:], start=sums[0]) / self._n, self.dtype)
+        norms = (xp.linalg.vector_norm(self._part(a, b) - centre, axis=1) for a, b in spans)
+        if not fused.rounds_finely(max(float(xp.max(part)) for part in norms), kernel.sigma, name):
+            return None
+        return FusedTiles(kernel, constant, centre, name)
 
 
 class DeviceCross:

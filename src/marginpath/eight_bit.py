@@ -72,8 +72,11 @@ class Panels:
         return replace(self, first=self.first + first, last=self.first + last)
 
 
-def eight_bit_sides(X: np.ndarray, scale: float) -> tuple[SignedRows, Panels] | None:
-    """Return two sides whose product is −scale ‖x − z‖², or None where bytes cannot hold the samples."""
+def eight_bit_sides(X: np.ndarray, scale: float, movable: float = np.inf) -> tuple[SignedRows, Panels] | None:
+    """Return two sides whose product is −scale ‖x − z‖², or None where bytes cannot hold the samples.
+
+    ``movable`` is by how much a feature may differ from the whole number that stands for it.
+    """
     n, d = X.shape
     if n < _SAMPLES or not _FEATURES[0] <= d <= _FEATURES[1]:
         return None
@@ -86,8 +89,9 @@ def eight_bit_sides(X: np.ndarray, scale: float) -> tuple[SignedRows, Panels] | 
         if spread > 255.5 * unit or rounding > 1e-3 * unit:
             continue
         codes = (X[:_SAMPLES].astype(np.float64) - low) / unit
-        if np.all(np.abs(codes - np.rint(codes)) <= rounding / unit):
-            return _encoded(X, low, unit, rounding / unit, scale)
+        off = min(rounding, movable) / unit
+        if np.all(np.abs(codes - np.rint(codes)) <= off):
+            return _encoded(X, low, unit, off, scale)
     return None
 
 

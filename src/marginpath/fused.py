@@ -25,6 +25,8 @@ try:
 except ImportError:
     triton = None
 
+_ROUNDING = {"tf32": 2.0**-11, "bfloat16": 2.0**-8}  # of a number, relative to it
+_STEP = 1 / 16  # of σ, by which rounding may move a sample: a kernel value then moves by 0.08 at most
 _MULTIPLE = 16  # of features: rows begin at multiples of 32 bytes
 _COLUMNS = (16, 32, 64)  # how many go through the kernel at a time, at most 64
 
@@ -43,6 +45,17 @@ def available(X: Array, precision: str | None) -> bool:
         return False
     torch = import_module("torch")
     return bool(X.device.type == "cuda" and torch.cuda.get_device_capability(X.device) >= (9, 0))
+
+
+def rounds_finely(farthest: float, sigma: float, precision: str) -> bool:
+    """Whether samples at most so far from the centre can be rounded without harm to a kernel of that width.
+
+    Examples
+    --------
+    >>> rounds_finely(10.0, 1.0, "tf32"), rounds_finely(1000.0, 1.0, "tf32")
+    (True, False)
+    """
+    return _ROUNDING[precision] * farthest <= _STEP * sigma
 
 
 def prepare(X: Array, centre: Array, sigma: float, precision: str) -> Samples:

@@ -16,7 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import manhattan_distances
 
-from .arrays import Array, is_numpy, namespace
+from .arrays import Array, device, is_numpy, namespace, product, with_columns
+from .distances import Side, distance_sides
 from .eight_bit import SignedRows, eight_bit_sides
 
 
@@ -46,14 +47,7 @@ class ProductKernel:
 
     def block(self, left: Array, right: Array, out: Array | None = None) -> Array:
         """Return φ(left rightᵀ), written into ``out`` where one is given."""
-        if sp.issparse(left):
-            block = (left @ right.T).toarray()
-        elif isinstance(left, SignedRows):
-            block = left.times(right, out)
-        elif is_numpy(left):
-            block = np.matmul(left, right.T, out=out)
-        else:
-            block = left @ right.T
+        block = left.times(right, out) if isinstance(left, (SignedRows, Side)) else product(left, right, out)
         block = self.apply(block)
         if out is None or block is out:
             return block
@@ -99,14 +93,12 @@ class Cosine(ProductKernel):
 
     def factors(self, X: Array, Z: Array) -> tuple[Array, Array]:
         """Return the rows scaled to norm 1."""
-        left = _scale_rows(X, _inverse_norms(X))
-        return left, (left if Z is X else _scale_rows(Z, _inverse_norms(Z)))
+        left = _normalized(X)
+        return left, (left if Z is X else _normalized(Z))
 
     def diagonal(self, X: Array) -> Array:
         """Return 1, or 0 for a zero row."""
-        xp = namespace(X)
-        norms = squared_norms(X)
-        return xp.astype(norms > 0, norms.dtype)
+        return namespace(X).astype(_largest(X) > 0, X.dtype)
 
 
 @dataclass(frozen=True)
@@ -147,7 +139,7 @@ class Polynomial(ProductKernel):
 
     def factors(self, X: Array, Z: Array) -> tuple[Array, Array]:
         """Return [γx, c] and [z, 1]."""
-        return _with_columns(X * self.gamma, self.coef0), _with_columns(Z, 1.0)
+        return with_columns(X * self.gamma, self.coef0), with_columns(Z, 1.0)
 
     def apply(self, block: Array) -> Array:
         """Raise to the degree."""
@@ -181,7 +173,7 @@ class Gaussian(ProductKernel):
 
     def factors(self, X: Array, Z: Array) -> tuple[Array, Array]:
         """Return two sides whose product is −d²/(2σ²)."""
-        return distance_factors(X, Z, 1 / (2 * float(self.sigma) ** 2))
+        return distance_factors(X, Z, float(self.sigma))
 
     def apply(self, block: Array) -> Array:
         """Exponentiate; rounding must not make a squared distance negative."""
@@ -193,7 +185,7 @@ class Gaussian(ProductKernel):
 
     def diagonal(self, X: Array) -> Array:
         """Return ones."""
-        return squared_norms(X) * 0 + 1
+        return _ones(X)
 
 
 @dataclass(frozen=True)
@@ -222,14 +214,13 @@ class Laplacian:
         Z = X if Z is None else Z
         xp = namespace(X)
         if sp.issparse(X) or is_numpy(X):
-            distances = manhattan_distances(X, Z).astype(X.dtype, copy=False)
-        else:
-            distances = sum(xp.abs(X[:, j, None] - Z[None, :, j]) for j in range(X.shape[1]))
-        return xp.exp(distances * (-1 / float(self.sigma)))
+            return np.exp(manhattan_distances(X, Z) / -float(self.sigma)).astype(X.dtype, copy=False)
+        distances = sum(xp.abs(X[:, j, None] - Z[None, :, j]) for j in range(X.shape[1]))
+        return xp.exp(distances / -float(self.sigma))
 
     def diagonal(self, X: Array) -> Array:
         """Return ones."""
-        return squared_norms(X) * 0 + 1
+        return _ones(X)
 
 
 @dataclass(frozen=True)
@@ -326,44 +317,33 @@ def squared_norms(X: Array) -> Array:
     return np.einsum("ij,ij->i", X, X) if is_numpy(X) else xp.sum(X * X, axis=1)
 
 
-def distance_factors(X: Array, Z: Array, scale: float) -> tuple[Array, Array]:
-    """Return [2sx, −s‖x‖², 1] and [z, 1, −s‖z‖²], or the same in bytes: their product is −s ‖x − z‖²."""
-    if X is Z and is_numpy(X) and (sides := eight_bit_sides(X, scale)) is not None:
-        return sides
-    X, Z = _centred(X, Z)
-    left = _with_columns(X * (2 * scale), squared_norms(X) * -scale, 1.0)
-    return left, _with_columns(Z, 1.0, squared_norms(Z) * -scale)
+def distance_factors(X: Array, Z: Array, sigma: float, every_width: bool = False) -> tuple[Any, Any]:
+    """Return two sides, of bytes where the samples are such, whose product is −‖x − z‖²/(2σ²)."""
+    if X is Z and is_numpy(X) and 1e-100 < sigma < 1e100:
+        # Features that move by as much change a kernel value by no more than a product may.
+        movable = sigma * (10 / X.shape[1] ** 0.5 + 1) * float(np.finfo(X.dtype).eps)
+        if (sides := eight_bit_sides(X, 1 / (2 * sigma**2), movable)) is not None:
+            return sides
+    return distance_sides(X, Z, sigma, every_width)
 
 
-def _inverse_norms(X: Array) -> Array:
-    xp = namespace(X)
-    norms = xp.sqrt(squared_norms(X))
-    return xp.where(norms > 0, 1 / xp.where(norms > 0, norms, xp.ones_like(norms)), norms)
+def _normalized(X: Array) -> Array:
+    """Scale rows to norm 1, but for zero rows; by the largest entry first, lest squares be 0 or infinite."""
+    for sizes in (_largest, lambda rows: namespace(rows).sqrt(squared_norms(rows))):
+        size = sizes(X)
+        size = namespace(size).where(size > 0, size, namespace(size).ones_like(size))
+        X = sp.diags_array(1 / size).tocsr() @ X if sp.issparse(X) else X / size[:, None]
+    return X
 
 
-def _scale_rows(X: Array, factors: Array) -> Array:
-    return sp.diags_array(factors).tocsr() @ X if sp.issparse(X) else X * factors[:, None]
+def _largest(X: Array) -> Array:
+    """Return the largest absolute value of every row."""
+    return abs(X).max(axis=1).toarray().ravel() if sp.issparse(X) else namespace(X).max(abs(X), axis=1)
 
 
-def _centred(X: Array, Z: Array) -> tuple[Array, Array]:
-    """Shift both sides by the mean of Z: distances stay, and their rounding error shrinks."""
-    if sp.issparse(X):
-        return X, Z
-    xp = namespace(Z)
-    centre = xp.mean(Z, axis=0)
-    shifted = Z - centre
-    return (shifted if X is Z else X - centre), shifted
-
-
-def _with_columns(X: Array, *columns: Array | float) -> Array:
-    """Append columns, each a vector or a constant."""
-    n = X.shape[0]
-    if sp.issparse(X):
-        blocks = [np.broadcast_to(c, n).astype(X.dtype).reshape(n, 1) for c in columns]
-        return sp.hstack([X, *blocks], format="csr")
-    xp = namespace(X)
-    blocks = [xp.ones_like(X[:, :1]) * (c if isinstance(c, float) else c[:, None]) for c in columns]
-    return xp.concat([X, *blocks], axis=1)
+def _ones(X: Array) -> Array:
+    """Return a 1 for every row."""
+    return namespace(X).ones(X.shape[0], dtype=X.dtype, device=device(X))
 
 
 def _power(base: Array, degree: int) -> Array:

@@ -12,7 +12,7 @@ from .arrays import Array, all_finite, blocks, device, is_numpy, namespace, to_n
 from .blas import for_each
 from .devices import free_bytes, on_gpu
 from .fingerprints import data_digest, row_codes
-from .kernels import Kernel, ProductKernel
+from .kernels import Kernel, Laplacian, ProductKernel
 from .spectrum import lanczos, seed_of
 
 _ROWS, _COLUMNS = 384, 512
@@ -22,7 +22,7 @@ _GPU_ROWS, _GPU_TILE_BYTES = 2048, 2**30  # a GPU wants few large tiles
 _GPU_WIDTH = 64  # rows of a matrix on a GPU begin at multiples of so many numbers
 
 
-def fill_symmetric(kernel: Kernel, X: Array, dtype: Any = None) -> Array:
+def fill_symmetric(kernel: ProductKernel | Laplacian, X: Array, dtype: Any = None) -> Array:
     """Compute k(x_i, x_j), each pair once, in tiles written in place and shared between the cores.
 
     ``dtype`` is that of the matrix, where it is not that of the samples.
@@ -32,12 +32,15 @@ def fill_symmetric(kernel: Kernel, X: Array, dtype: Any = None) -> Array:
     height, room = (_GPU_ROWS, _GPU_TILE_BYTES) if on_gpu(X) else (_ROWS, _TILE_BYTES)
     columns = room // (height * int(xp.finfo(X.dtype).bits) // 8)
     write = _tile_writer(kernel, without_zeros(X))
+    diagonal = xp.astype(kernel.diagonal(X), K.dtype)  # exact, where a product is rounded
 
     def fill_rows(rows: tuple[int, int]) -> None:
         a, b = rows
         write(K[a:b, a:b], a, b, a, b)
         corner = K[a:b, a:b]
-        K[a:b, a:b] = xp.triu(corner) + xp.triu(corner, k=1).T
+        mirrored = xp.triu(corner) + xp.triu(corner, k=1).T
+        on_diagonal = xp.eye(b - a, dtype=xp.bool, device=device(K))
+        K[a:b, a:b] = xp.where(on_diagonal, diagonal[a:b, None], mirrored)
         aside = np.empty((b - a, columns), dtype=K.dtype) if is_numpy(K) else None
         for c, e in blocks(n - b, columns):
             c, e = c + b, e + b
@@ -48,8 +51,6 @@ def fill_symmetric(kernel: Kernel, X: Array, dtype: Any = None) -> Array:
             K[c:e, a:b] = tile.T
 
     for_each(fill_rows, blocks(n, height), parallel=is_numpy(K))
-    if is_numpy(K) and hasattr(kernel, "diagonal"):
-        np.fill_diagonal(K, kernel.diagonal(X))  # exact, where the product above is rounded
     return K
 
 

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from .arrays import Array, as_floating, blocks, device, is_numpy, namespace, take_rows, to_numpy
 from .blas import for_each
 from .compensated import compensated_product, relative_error
+from .distances import Side
 from .fingerprints import fingerprint, row_codes
 from .gram import Gram
 from .kernels import Kernel, ProductKernel, as_kernel
@@ -125,7 +126,8 @@ class TiledGram(Gram):
         """Return the rows K[index, :], from the cache where they are there."""
         wanted = np.array([int(i) for i in index], dtype=np.int64)
         if not self._compiled:
-            return self._block(take_rows(self._left, wanted), self._right)
+            left = self._left[wanted, :] if isinstance(self._left, Side) else take_rows(self._left, wanted)
+            return self._block(left, self._right)
         unique, inverse = np.unique(wanted, return_inverse=True)
         found = np.empty((len(unique), self.shape[0]), dtype=self.dtype)
         for a, b in blocks(len(unique), self.chunk):

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .arrays import Array, as_floating, blocks, is_numpy, namespace
+from .arrays import Array, as_floating, blocks, device, is_numpy, namespace
 from .blas import for_each
 from .gram import DenseGram
-from .kernels import Gaussian, ProductKernel, biased, distance_factors, squared_norms
+from .kernels import Gaussian, ProductKernel, biased, distance_factors
 from .matrices import fill_symmetric, require_memory
 from .selection import CrossValidatedPath, cross_validate_path
 from .solvers import Solver
@@ -46,6 +46,8 @@ class WidthSearch:
 class SquaredDistances:
     """The squared distances of all pairs, computed once, and the Gaussian Gram matrix of any width.
 
+    Distances of samples that are whole numbers times a unit, such as pixels, are those of the whole numbers.
+
     Examples
     --------
     >>> import numpy as np
@@ -58,24 +60,29 @@ class SquaredDistances:
     def __init__(self, X: Array) -> None:
         self.X = as_floating(X, "X")
         require_memory(2 * self.X.shape[0], self.X.dtype)  # with the kernel matrix, room for two and more
-        self.negative = fill_symmetric(_NegativeSquaredDistance(), self.X)
+        self.unit = _extent(self.X)  # else the squares of very small or large numbers are 0 or infinite
+        self.negative = fill_symmetric(_NegativeHalfSquares(self.unit), self.X)
 
     def gram(self, sigma: float, out: Array | None = None, constant: float = 0.0) -> DenseGram:
         """Return the Gram matrix exp(−d²/(2σ²)) + constant, written into ``out`` where one is given."""
         kernel = biased(Gaussian(sigma), constant)
-        scale = 1 / (2 * float(sigma) ** 2)
-        D = self.negative
 
         def cross(Z: Array) -> Array:
             return kernel(Z, self.X)
 
+        D, xp = self.negative, namespace(self.negative)
+        ratio = self.unit / float(sigma)
+        scale = min(ratio * ratio, float(xp.finfo(D.dtype).max))
         if not is_numpy(D):
-            return DenseGram(namespace(D).exp(D * scale) + constant, cross, source=(self.X, kernel))
+            with np.errstate(over="ignore"):  # exp(−∞) is the 0 that is meant
+                K = xp.exp(D * scale) + constant
+            return DenseGram(K, cross, source=(self.X, kernel))
         K = np.empty_like(D) if out is None else out
 
         def write(rows: tuple[int, int]) -> None:
             part = slice(*rows)
-            np.multiply(D[part], D.dtype.type(scale), out=K[part])
+            with np.errstate(over="ignore"):
+                np.multiply(D[part], D.dtype.type(scale), out=K[part])
             np.exp(K[part], out=K[part])
             if constant:
                 K[part] += D.dtype.type(constant)
@@ -144,12 +151,23 @@ def variance(X: Array) -> float:
     return float(namespace(X).var(X))
 
 
-class _NegativeSquaredDistance(ProductKernel):
-    """−‖x − z‖², as one product."""
+def _extent(X: Array) -> float:
+    """Return half of the largest range of a feature, or 1 where all samples are the same."""
+    if sp.issparse(X):
+        return float(abs(X).max()) or 1.0
+    xp = namespace(X)
+    return float(xp.max(xp.max(X, axis=0) / 2 - xp.min(X, axis=0) / 2)) or 1.0
 
-    def factors(self, X: Array, Z: Array) -> tuple[Array, Array]:
-        """Return two sides whose product is −d²."""
-        return distance_factors(X, Z, 1.0)
+
+@dataclass(frozen=True)
+class _NegativeHalfSquares(ProductKernel):
+    """−‖x − z‖²/2 in a unit of length, as one product."""
+
+    unit: float
+
+    def factors(self, X: Array, Z: Array) -> tuple[Any, Any]:
+        """Return two sides of that product."""
+        return distance_factors(X, Z, self.unit, every_width=True)
 
     def apply(self, block: Array) -> Array:
         """Cut what rounding made positive: no squared distance is negative."""
@@ -160,4 +178,4 @@ class _NegativeSquaredDistance(ProductKernel):
 
     def diagonal(self, X: Array) -> Array:
         """Return zeros."""
-        return squared_norms(X) * 0
+        return namespace(X).zeros(X.shape[0], dtype=X.dtype, device=device(X))
