@@ -314,7 +314,7 @@ def test_progress_on_a_terminal(animals, tmp_path):
     text = seen.decode(errors="replace")
     assert ran.returncode == 0, text
     assert "cv error" in text
-    assert "maximum margin in [" in text
+    assert "maximum margin in about [" in text
 
 
 def test_an_interrupted_fit_keeps_what_it_has(invoke, animals, monkeypatch):

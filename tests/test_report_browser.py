@@ -146,8 +146,8 @@ def test_the_slider_moves_everything_to_what_the_path_holds(page, model):
         assert percent(readout(page, "cv")) == pytest.approx(cv_error, abs=6e-4)
         assert int(re.match(r"\d+", readout(page, "support")).group()) == len(at.support_)
         lower, upper = (float(part) for part in readout(page, "margin").split("…"))
-        bounds = clf.path_["margin_bounds"][: step + 1, :, 0]
-        assert lower <= bounds[:, 0].max() <= bounds[:, 1].min() <= upper
+        at_least, at_most = (float(end[0, 0]) for end in clf.margin_proofs_.up_to(np.array([step])))
+        assert lower <= at_least <= at_most <= upper
         cells = [int(td.text) for td in page.find_elements("css selector", "#confusion tbody td")]
         assert np.trace(np.reshape(cells, (3, 3))) == np.sum(at.predict(X) == new.y)
         seen.add((picture(page), picture(page, "error-chart"), picture(page, "margin-chart")))

@@ -147,13 +147,15 @@ def _proved(problem: Problem, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     v = np.ldexp(v, -_exponent(v))
     v = np.ldexp(v, -_exponent(roots * v))  # √K_ii v_i ≤ 1
     cap = np.where(counts, roots, np.inf).min(axis=0)
-    found = gram.enclose(Y * v)
+    found, floor = gram.enclose(Y * v), gram.resolution**0.5 * gram.length(v)
+    high = np.maximum(found.high, floor)
     total = compensated_product(v, np.ones(len(v))) * (1 - relative_error(len(v)))
     smallest = np.where(counts, Y * found.product - found.error, np.inf).min(axis=0)
-    norm = np.where(smallest > 0, found.high, found.low)
+    smallest = np.where(found.low >= floor, smallest, np.minimum(smallest, 0))  # w may be 0
+    norm = np.where(smallest > 0, high, found.low)
     some, w = total > 0, (total > 0) & (norm > 0)
     lower = np.where(w, _downwards(smallest / np.where(w, norm, 1)), 0)
-    upper = np.minimum(np.where(some, -_downwards(-found.high / np.where(some, total, 1)), cap), cap)
+    upper = np.minimum(np.where(some, -_downwards(-high / np.where(some, total, 1)), cap), cap)
     shape = problem.shape[1:]  # they cross where rounding has made K indefinite
     return np.minimum(lower, upper).reshape(shape), np.maximum(lower, upper).reshape(shape)
 

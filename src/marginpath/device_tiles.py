@@ -185,7 +185,7 @@ class DeviceTiledGram(Gram):
     def product_with_error(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return K V for the kernel of the samples as they are, in float64, where V is not zero."""
         product = kernel_product(self.kernel, self._double, V)
-        return product, np.outer(self.roots, kernel_rounding(self._n, self._d) * self._length(V))
+        return product, np.outer(self.roots, kernel_rounding(self._n, self._d) * self.length(V))
 
     def _double(self, index: Any) -> Array:
         """Return some of the samples in float64, where products are computed."""

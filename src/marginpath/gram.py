@@ -231,9 +231,9 @@ class Gram(ABC):
         spread = compensated_product(np.abs(V) * error + 2 * relative_error(len(V)) * np.abs(terms), every)
         low = np.sqrt(np.maximum(squared - _SLACK * spread, 0))
         high = np.sqrt(np.maximum(squared, 0) + _SLACK * spread)
-        return Enclosure(scores, error, low, np.maximum(high, self.resolution**0.5 * self._length(V)))
+        return Enclosure(scores, error, low, high)
 
-    def _length(self, V: np.ndarray) -> np.ndarray:
+    def length(self, V: np.ndarray) -> np.ndarray:
         """Return Σ_i √K_ii |V_i| per column, rounded up."""
         return np.asarray(_SLACK * (self.roots @ np.abs(V)))
 
@@ -306,6 +306,12 @@ class DenseGram(Gram):
         xp = namespace(self.K)
         return xp.asarray(self.precision.widen(xp.linalg.diagonal(self.K)), copy=True)
 
+    @property
+    def resolution(self) -> float:
+        """That of any entries, and of kernel values that were computed from so many features."""
+        d = 0 if self._source is None else int(self._source[0].shape[1])
+        return super().resolution + 2 * d**0.5 * float(self.xp.finfo(self.dtype).eps)
+
     @cached_property
     def fingerprint(self) -> dict[str, Any]:
         """That of the samples and the kernel where K was computed, else that of K."""
@@ -339,7 +345,7 @@ class DenseGram(Gram):
         """
         relative = relative_error(len(V))
         scores = to_numpy(self.accurate_product(self.xp.asarray(V, device=self.device)))
-        error = np.outer(self.roots, (relative + self.rounding) * self._length(V))
+        error = np.outer(self.roots, (relative + self.rounding) * self.length(V))
         return scores, error + _SLACK * relative * self._excess * np.abs(V).sum(axis=0)
 
     def cross(self, Z: Array) -> Array:
@@ -410,7 +416,7 @@ class LinearGram(Gram):
         w is off by ``lost`` in norm at most, ⟨x_i, w⟩ by ‖x_i‖ times that, beside the rounding of its sum.
         """
         w = to_numpy(compensated_product(self.X, self.xp.asarray(V, device=self.device)))
-        lost = relative_error(len(V)) * self._length(V)
+        lost = relative_error(len(V)) * self.length(V)
         spread = lost + (self.X.shape[1] + 2) * _EPS * norm_bounds(w, lost)[1]
         products, errors = [], []
         for part, exponent in self._parts():

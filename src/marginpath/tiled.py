@@ -114,7 +114,7 @@ class TiledGram(Gram):
     def product_with_error(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return K V for the kernel in float64, over the samples where V is not zero."""
         product = kernel_product(self.kernel, self._samples, V)
-        return product, np.outer(self.roots, kernel_rounding(*self.X.shape) * self._length(V))
+        return product, np.outer(self.roots, kernel_rounding(*self.X.shape) * self.length(V))
 
     def _samples(self, index: Any) -> Array:
         """Return some of the samples in float64."""

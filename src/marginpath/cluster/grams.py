@@ -98,7 +98,7 @@ class ClusterLinearGram(Gram):
         """
         w = self.features.transposed_product(V, accurate=True)
         number = sum(map(len, self.features.places))
-        lost = (relative_error(len(V)) + number * _EPS) * self._length(V)
+        lost = (relative_error(len(V)) + number * _EPS) * self.length(V)
         low, high = norm_bounds(w, lost)
         error = np.outer(self.roots, lost + (self.features.shape[1] + 2) * _EPS * high)
         return Enclosure(self.features.product(w), error, low, high)

@@ -85,7 +85,7 @@ class ClusterKernelGram(Gram):
     def product_with_error(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return K V from compensated sums; where K is not stored, of entries that may differ by rounding."""
         relative = relative_error(len(V)) + (0 if self.stored else self.resolution)
-        return self.accurate_product(V), np.outer(self.roots, relative * self._length(V))
+        return self.accurate_product(V), np.outer(self.roots, relative * self.length(V))
 
     def rows(self, index: Array) -> np.ndarray:
         """Return the rows K[index, :], computed by one worker."""
