@@ -58,7 +58,7 @@ def test_kernel_sweeps_do_not_see_where_arrays_lie(n, dtype, rng):
     bits = set()
     for K_, Y_, mass_, b_, u_, f_, g_, offset_ in placements(n, K, Y, mass, b, u, f, g, offset):
         order = np.arange(n)
-        kernel_sweep(order, order, K_, np.diag(K), Y_, mass_, b_, 0.0, 0.01, 3, u_, f_, g_, offset_)
+        kernel_sweep(order, order, K_, np.diag(K), Y_, mass_, b_, 0.0, 0.01 * b, 3, u_, f_, g_, offset_)
         bits.add((u_.tobytes(), f_.tobytes(), g_.tobytes(), offset_.tobytes()))
     assert len(bits) == 1
     assert np.any(u_ != 0)
@@ -77,7 +77,7 @@ def test_feature_sweeps_do_not_see_where_arrays_lie(rng):
         diagonal, b, ones = (X * X).sum(axis=1), np.full(WIDTH, 2.0), np.ones_like(Y)
         csr = data_, indices, indptr
         feature_sweep(
-            np.arange(n), *csr, diagonal, b, 0.0, 0.0, moving.copy(), Y_, ones, u_, f_, g_, np.zeros(WIDTH)
+            np.arange(n), *csr, diagonal, b, 0.0, 0 * b, moving.copy(), Y_, ones, u_, f_, g_, np.zeros(WIDTH)
         )
         feature_scores(*csr, f_, out)
         bits.add((u_.tobytes(), f_.tobytes(), g_.tobytes(), out.tobytes()))

@@ -62,8 +62,7 @@ def margin_bounds(problem: Problem, u: Array) -> tuple[Array, Array]:
 
 def state_margin_bounds(problem: Problem, state: State) -> tuple[Array, Array]:
     """Return what :func:`margin_bounds` proves by the u of a state; what is not under 0 is taken for 0."""
-    u = to_numpy(state.u)
-    return margin_bounds(problem, np.where(u < 0, u, 0))
+    return margin_bounds(problem, _feasible(to_numpy(state.u)))
 
 
 def estimated_margin_bounds(problem: Problem, state: State) -> tuple[Array, Array]:
@@ -113,19 +112,20 @@ class MarginProofs:
         """Prove by u(step) for each of the steps; one product serves all columns of all of them."""
         k = problem.shape[1]
         repeated = problem.columns(problem.xp.asarray(np.tile(np.arange(k), len(steps))))
-        ends = margin_bounds(repeated, np.concatenate([np.minimum(u(step), 0) for step in steps], axis=1))
+        ends = margin_bounds(repeated, np.concatenate([_feasible(u(step)) for step in steps], axis=1))
         lower, upper = (to_numpy(end).reshape(len(steps), k) for end in ends)
         return cls(np.asarray(steps), lower, upper)
 
     @property
     def best(self) -> tuple[np.ndarray, np.ndarray]:
         """(lower, upper), the best of all steps, per column."""
-        return self.lower.max(axis=0), self.upper.min(axis=0)
+        return _in_order(self.lower.max(axis=0), self.upper.min(axis=0))
 
     def up_to(self, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the best bounds (len(steps), k) that are proved by each step."""
         last = np.searchsorted(self.steps, steps, side="right") - 1
-        return np.maximum.accumulate(self.lower)[last], np.minimum.accumulate(self.upper)[last]
+        lower, upper = np.maximum.accumulate(self.lower), np.minimum.accumulate(self.upper)
+        return _in_order(lower[last], upper[last])
 
     def with_step(self, step: int, lower: np.ndarray, upper: np.ndarray) -> Self:
         """Return these proofs and that of a later step."""
@@ -156,8 +156,18 @@ def _proved(problem: Problem, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     some, w = total > 0, (total > 0) & (norm > 0)
     lower = np.where(w, _downwards(smallest / np.where(w, norm, 1)), 0)
     upper = np.minimum(np.where(some, -_downwards(-high / np.where(some, total, 1)), cap), cap)
-    shape = problem.shape[1:]  # they cross where rounding has made K indefinite
-    return np.minimum(lower, upper).reshape(shape), np.maximum(lower, upper).reshape(shape)
+    shape = problem.shape[1:]
+    return _in_order(lower.reshape(shape), upper.reshape(shape))
+
+
+def _in_order(lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the two ends, exchanged where they cross, as they may by the rounding of kernel values."""
+    return np.minimum(lower, upper), np.maximum(lower, upper)
+
+
+def _feasible(u: np.ndarray) -> np.ndarray:
+    """Return u where it is under 0, and 0 elsewhere: what a path that overflowed has left, too."""
+    return np.where((u < 0) & np.isfinite(u), u, 0)
 
 
 def _exponent(values: np.ndarray) -> np.ndarray:

@@ -310,7 +310,8 @@ class DenseGram(Gram):
     def resolution(self) -> float:
         """That of any entries, and of kernel values that were computed from so many features."""
         d = 0 if self._source is None else int(self._source[0].shape[1])
-        return super().resolution + 2 * d**0.5 * float(self.xp.finfo(self.dtype).eps)
+        width: float = 2 * float(np.sqrt(d)) * float(self.xp.finfo(self.dtype).eps)
+        return super().resolution + width
 
     @cached_property
     def fingerprint(self) -> dict[str, Any]:

@@ -150,6 +150,7 @@ def maximum_margin(
         with one_blas_thread():  # threads of OpenBLAS wait longer than they factor
             for j, u in zip(others, to_numpy(path.last.u).T, strict=True):
                 V[:, j] = columns[j].finish(np.maximum(-u.astype(np.float64), 0))
+    V = np.where(np.isfinite(V), V, 0.0)  # a path may overflow
     solution = gram.xp.asarray(-V.reshape(shape), device=gram.device)
     bounds = margin_bounds(Problem(gram, Y.reshape(shape)), solution)
     epsilons = [column.epsilon(v) for column, v in zip(columns, V.T, strict=True)]

@@ -46,7 +46,7 @@ def cholesky(M: np.ndarray, check: Callable[[], None]) -> np.ndarray | None:
     array([[2., 0.],
            [1., 1.]])
     """
-    size = _PANEL if len(M) > _SMALL else len(M)
+    size = _PANEL if len(M) > _SMALL else max(1, len(M))
     for a, b in blocks(len(M), size):
         check()
         if a:

@@ -142,6 +142,15 @@ class Problem:
         """The largest b_t that the dtype can hold in every column; asked once, as it waits for a GPU."""
         return float(self.xp.finfo(self.gram.dtype).max) / float(self.xp.max(self.box_scale))
 
+    def check_range(self) -> None:
+        """Raise where a k(x_i, x_i) overflows: margins can be proved then, but not computed with."""
+        finite = np.isfinite(to_numpy(self.gram.diagonal))
+        if not finite.all():
+            raise ValueError(
+                f"k(x, x) of sample {int(np.argmin(finite))} is more than {self.gram.dtype} can hold. Scale "
+                f"the samples, for example by sklearn.preprocessing.StandardScaler, or pass float64 ones."
+            )
+
     def norm_bounds(self) -> tuple[float, float]:
         """Return bounds on the Lipschitz constant of the dual gradient, ‖W^½ K W^½‖."""
         return self.gram.norm_bounds(self.sample_weight)

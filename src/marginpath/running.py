@@ -91,6 +91,7 @@ def run(
     if not (stop is None or callable(stop)):
         raise TypeError(f"stop must be a rule such as CertifiedMargin(1e-3), got {stop!r}.")
     observers = as_observers(observe)
+    problem.check_range()
     state = solver.init(problem, start)
     path = Path(
         solver=solver,

@@ -177,7 +177,7 @@ def _sweep(
             t=0, u=v, scores=v, bound=box, field=field, aggregate=aggregate, counted=shift, offset=shift
         )
         order = np.random.default_rng([*seed, number]).permutation(len(Y))
-        once = Sweeps([order], tol, constant=0.0)
+        once = Sweeps([order], tol, constant=shift)
         v, field, aggregate, _ = FeatureSpace(LinearGram(X)).advance(samples, local, box, once, 1)
         out.append((v / scale).astype(u.dtype))
     return out, (field - f) / scale, aggregate - g

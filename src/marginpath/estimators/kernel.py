@@ -313,7 +313,13 @@ class MarginPathClassifier(BasePathClassifier):
         if self.gamma == "auto":
             return 1.0 / float(X.shape[1])
         if self.gamma == "scale":
-            return 1.0 / float(X.shape[1] * (variance(X) or 1.0))
+            scale = float(X.shape[1] * (variance(X) or 1.0))
+            if not np.isfinite(scale):
+                raise ValueError(
+                    f"gamma='scale' divides by the variance of X, which is more than {X.dtype} can hold. "
+                    f"Scale the samples, for example by sklearn.preprocessing.StandardScaler."
+                )
+            return 1.0 / scale
         return float(self.gamma)
 
     def _resolved_kernel(self) -> Kernel | None:

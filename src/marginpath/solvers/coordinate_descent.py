@@ -57,10 +57,10 @@ class CoordinateDescent:
         the tolerance, up to eight times: small corrections wait until the large ones are made.
     intercept : float, optional
         None: no intercept. A number: one that is not penalized, as in SVC, by the method of multipliers on
-        Σ y_i u_i = 0. Steps see S + β and K_ii + c, c being this number times the mean of K_ii; the offset β
-        of the scores grows by c y_i Δu_i with each, and by c Σ y_i u_i before the sweeps at λ_t. The number
-        matters for the speed alone; 0.03 is good. The scores of the state contain β, its ``offset``; −β is
-        the intercept. Bounds on the margin are no proofs then.
+        Σ y_i u_i = 0. Steps see S + β and K_ii + c, c being this number times the mean of K_ii, and at least
+        a tenth of λ_t; the offset β of the scores grows by c y_i Δu_i with each, and by c Σ y_i u_i before
+        each sweep. The number matters for the speed alone; 0.03 is good. The scores of the state contain β,
+        its ``offset``; −β is the intercept. Bounds on the margin speak of the classifier without it.
     refresh : int
         The fields are computed anew at every step that is a multiple of this, against rounding; the aggregate
         also when most of its samples have left it.
@@ -100,7 +100,8 @@ class CoordinateDescent:
             raise ValueError("CoordinateDescent starts at u = 0; pass no start, or use DualDescent.")
         space = space_of(problem.gram)
         aggregate = space.field(problem.Y * problem.mass)
-        scores = space.scores(aggregate) + self._constant(problem) * np.sum(problem.Y * problem.mass, axis=0)
+        constant = self._constant(problem, problem.box_size(np.inf))
+        scores = space.scores(aggregate) + constant * np.sum(problem.Y * problem.mass, axis=0)
         largest = float(np.max(problem.Y * scores * problem.box_scale))
         return CoordinateDescentState(
             t=0,
@@ -126,7 +127,7 @@ class CoordinateDescent:
         n, rngs = problem.shape[0], [np.random.default_rng([self.seed, t, s]) for s in range(self.sweeps)]
         by_runs = self.passes > 1 and isinstance(space, KernelSpace)
         orders = [order_by_runs(n, rng) if by_runs else rng.permutation(n) for rng in rngs]
-        sweeps = Sweeps(orders, self.tol, self._constant(problem), self.passes)
+        sweeps = Sweeps(orders, self.tol, self._constant(problem, bound), self.passes)
         cores = self.threads or threads.available()
         u, f, g, offset = space.advance(problem, state, bound, sweeps, cores)
         refresh = t % self.refresh == 0
@@ -145,8 +146,12 @@ class CoordinateDescent:
             size=size,
         )
 
-    def _constant(self, problem: Problem) -> float:
-        return 0.0 if self.intercept is None else self.intercept * float(np.mean(problem.gram.diagonal))
+    def _constant(self, problem: Problem, bound: Array) -> np.ndarray:
+        """Return c for every column: a small box needs a large one, or the offset follows too slowly."""
+        if self.intercept is None:
+            return np.zeros(bound.shape)
+        least = np.divide(0.1, bound, out=np.zeros(bound.shape), where=bound > 0)
+        return np.maximum(self.intercept * float(np.mean(problem.gram.diagonal)), least)
 
 
 def check_sweeps(solver: Any, *counts: str) -> None:

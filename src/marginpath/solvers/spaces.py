@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -44,14 +43,14 @@ class SweepState(State):
 
 
 class Sweeps(NamedTuple):
-    """What to do at one λ: an order of the samples for every sweep, a tolerance, the square of a constant.
+    """What to do at one λ: an order of the samples for every sweep, a tolerance, a constant c a column.
 
     ``passes`` says how often a kernel sweep steps through each of its blocks.
     """
 
     orders: list[np.ndarray]
     tol: float
-    constant: float
+    constant: np.ndarray
     passes: int = 1
 
     @property
@@ -89,24 +88,24 @@ class KernelSpace:
         arrays = (problem.Y, problem.mass, state.u, state.field, state.aggregate)
         Y, mass, u, f, g = (np.atleast_2d(np.array(x, order="F").T) for x in arrays)
         b, before = np.atleast_1d(bound), np.atleast_1d(state.bound)
-        offset, constant = np.array(state.offset, ndmin=1), sweeps.constant
+        offset, constant = np.array(state.offset, ndmin=1), np.atleast_1d(sweeps.constant)
         chunks = list(blocks(problem.shape[0], gram.chunk if isinstance(gram, TiledGram) else _CHUNK))
 
         def part(first: int, last: int, stopped: Callable[[], bool]) -> None:
             own = slice(first, last)
             columns = u[own], f[own], g[own], offset[own]
             raise_bound(*columns[:3], mass[own], before[own, None], b[own, None])
-            offset[own] += constant * np.sum(Y[own] * u[own], axis=1, dtype=np.float64)
-            planned = zip(sweeps.orders, sweeps.falling, strict=True)
-            for (order, tol), (a, e) in product(planned, chunks):
-                if stopped():
-                    return
-                visit = order[a:e]
-                if not stored:
-                    visit = visit[_can_move(visit, diagonal + constant, Y, mass, b, tol, u, f, offset)]
-                with _lent(gram, visit) as (rows, where):
-                    given = visit, where, rows, diagonal, Y[own], mass[own], b[own]
-                    kernel_sweep(*given, tol, constant, sweeps.passes, *columns)
+            for order, tol in zip(sweeps.orders, sweeps.falling, strict=True):
+                offset[own] += constant[own] * np.sum(Y[own] * u[own], axis=1, dtype=np.float64)
+                for a, e in chunks:
+                    if stopped():
+                        return
+                    visit = order[a:e]
+                    if not stored:
+                        visit = visit[_can_move(visit, diagonal, constant, Y, mass, b, tol, u, f, offset)]
+                    with _lent(gram, visit) as (rows, where):
+                        given = visit, where, rows, diagonal, Y[own], mass[own], b[own]
+                        kernel_sweep(*given, tol, constant[own], sweeps.passes, *columns)
 
         # Rows that are not stored are computed once for all columns, so there is one part then.
         _in_parts(part, len(b), workers if stored else 1)
@@ -168,16 +167,18 @@ class FeatureSpace:
         sources = [x.reshape(x.shape[0], -1) for x in given]
         results = [np.empty_like(sources[2]), *(np.empty_like(x, order="F") for x in sources[3:])]
         b, before = np.atleast_1d(bound), np.atleast_1d(state.bound)
-        offset, settings = np.array(state.offset, ndmin=1), (sweeps.tol, sweeps.constant)
+        offset, constants = np.array(state.offset, ndmin=1), np.atleast_1d(sweeps.constant)
         lines = list(blocks(len(b), WIDTH))
 
         def part(first: int, last: int, stopped: Callable[[], bool]) -> None:
             for a, e in lines[first:last]:
                 Y, mass, u, f, g = (_padded(x[:, a:e], WIDTH) for x in sources)
-                low, high, shift = (_padded(x[None, a:e], WIDTH) for x in (before, b, offset))
+                ends = (before, b, offset, constants)
+                low, high, shift, constant = (_padded(x[None, a:e], WIDTH) for x in ends)
                 raise_bound(u, f, g, mass, low, high)
-                shift += sweeps.constant * np.sum(Y * u, axis=0, dtype=np.float64)
+                settings = sweeps.tol, constant[0]
                 for number, order in enumerate(sweeps.orders):
+                    shift += constant * np.sum(Y * u, axis=0, dtype=np.float64)
                     if number % PERIOD == 0:
                         moving = mass > 0
                     visit = order[moving[order].any(axis=1)]
@@ -275,6 +276,7 @@ def space_of(gram: Gram) -> KernelSpace | FeatureSpace:
 def _can_move(
     visit: Array,
     diagonal: Array,
+    constant: Array,
     Y: Array,
     mass: Array,
     b: Array,
@@ -286,8 +288,9 @@ def _can_move(
     """Return which samples have, in any column, a coordinate that a step would move."""
     y, old, low = Y[:, visit], u[:, visit], -b[:, None] * mass[:, visit]
     gradient = y * (f[:, visit] + offset[:, None]) + 1
-    zero = diagonal[visit] <= 0
-    new = np.clip(old - gradient / np.where(zero, 1, diagonal[visit]), low, 0)
+    square = diagonal[visit] + constant[:, None]
+    zero = square <= 0
+    new = np.clip(old - gradient / np.where(zero, 1, square), low, 0)
     moves = (new != old) & (mass[:, visit] > 0) & (zero | (np.abs(gradient) > tol))
     return np.asarray(np.any(moves, axis=0))
 

@@ -49,7 +49,7 @@ def kernel_sweep(
     mass: Any,
     b: Any,
     tol: float,
-    constant: float,
+    constant: Any,
     passes: int,
     u: Any,
     f: Any,
@@ -82,12 +82,12 @@ def kernel_sweep(
                     if weight == 0:
                         continue
                     score, low = scores[j, c] + offset[j], -b[j] * weight
-                    u[j, i] = _exact(old, score, Y[j, i], diagonal[i] + constant, low, tol)
+                    u[j, i] = _exact(old, score, Y[j, i], diagonal[i] + constant[j], low, tol)
                     if u[j, i] == old:
                         continue
                     still = False
                     step = Y[j, i] * (np.float64(u[j, i]) - np.float64(old))
-                    offset[j] += constant * step
+                    offset[j] += constant[j] * step
                     ahead = 0 if left else c + 1
                     if not known[c]:
                         known[c] = True
@@ -141,7 +141,7 @@ def feature_sweep(
     diagonal: Any,
     b: Any,
     tol: float,
-    constant: float,
+    constant: Any,
     moving: Any,
     Y: Any,
     mass: Any,
@@ -171,12 +171,12 @@ def feature_sweep(
             step[j], change[j] = 0, 0
             if moving[i, j]:
                 low = -b[j] * weight
-                u[i, j] = _exact(old, score[j] + offset[j], y, diagonal[i] + constant, low, tol)
+                u[i, j] = _exact(old, score[j] + offset[j], y, diagonal[i] + constant[j], low, tol)
                 new = u[i, j]
                 moving[i, j] = new != old
                 if new != old:
                     step[j] = y * (np.float64(new) - np.float64(old))
-                    offset[j] += constant * step[j]
+                    offset[j] += constant[j] * step[j]
                     moved = True
                     if old == low or new == low:
                         change[j] = (-y if old == low else y) * weight
