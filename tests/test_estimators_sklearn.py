@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import marginpath as mp
@@ -36,6 +37,18 @@ EXPECTED = {
 )
 def test_scikit_learn_compatible(estimator, check):
     check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("method", ["inertial", "gradient"])
+@pytest.mark.parametrize("cls", BOTH)
+def test_a_weight_is_a_number_of_samples(cls, method):
+    """The two checks that random sweeps cannot pass hold for the algorithms of the paper."""
+    for check in (
+        estimator_checks.check_sample_weight_equivalence_on_dense_data,
+        estimator_checks.check_sample_weight_equivalence_on_sparse_data,
+    ):
+        check(cls.__name__, cls(method=method, random_state=0))
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.metrics import pairwise
 
 import marginpath as mp
@@ -73,3 +74,12 @@ def test_features_that_are_the_same_everywhere_change_nothing(rng):
     kernel = mp.Gaussian(1.3)
     np.testing.assert_allclose(mp.Gram.from_kernel(X, kernel).K, kernel(X), rtol=1e-12)
     np.testing.assert_array_equal(mp.Gram.from_kernel(X[:, [0, 3]], mp.Linear()).K, np.full((500, 500), 49.0))
+
+
+@pytest.mark.parametrize(
+    "kernel", [mp.Linear(), mp.Gaussian(2.0), mp.Laplacian(2.0), mp.Polynomial(2, 0.5, 1.0), mp.Cosine()]
+)
+def test_one_side_may_be_sparse(kernel, rng):
+    X, Z = rng.standard_normal((5, 3)), rng.standard_normal((4, 3))
+    for left, right in ((sp.csr_array(X), Z), (X, sp.csr_array(Z))):
+        np.testing.assert_allclose(kernel(left, right), kernel(X, Z), rtol=1e-12)

@@ -17,7 +17,7 @@ from .pool import for_all
 #: Terms of a sum that is not compensated.
 SHORT = 32
 
-_COLUMNS = 4096  # of the matrix, that a core works on at a time
+_NEAR = 2**16  # sums that a core works on at a time: few columns of V, and wide parts of the rows
 
 
 def relative_error(n: int) -> float:
@@ -54,16 +54,19 @@ def compensated_product(rows: Array, V: Array) -> Array:
 
 
 def _compiled(rows: np.ndarray, support: np.ndarray, V: np.ndarray) -> np.ndarray:
-    """Do the same in one pass over the rows for all columns of V; the cores share the columns of the rows."""
+    """Do the same in one pass over the rows for all columns of V; the threads share their columns."""
     from .compensated_sums import add_rows
 
     columns = V.reshape(len(V), -1)[support].T
     Vt = np.pad(columns.astype(np.float64), ((0, 0), (0, -len(support) % 4)))
     support = np.pad(support, (0, -len(support) % 4))
     out = np.empty((len(Vt), rows.shape[1]))
+    workers, room = threads.available(), max(512, _NEAR // max(1, len(Vt)))
+    parts = workers * -(-rows.shape[1] // (workers * room))
+    ends = np.linspace(0, rows.shape[1], parts + 1).astype(int).tolist()
 
-    def part(ends: tuple[int, int]) -> None:
-        add_rows(rows, support, Vt, SHORT, out, *ends)
+    def part(number: int) -> None:
+        add_rows(rows, support, Vt, SHORT, out, ends[number], ends[number + 1])
 
-    for_all(part, blocks(rows.shape[1], _COLUMNS), threads.available())
+    for_all(part, range(parts), workers)
     return out.T.reshape((rows.shape[1], *V.shape[1:]), order="F")

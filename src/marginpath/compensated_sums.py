@@ -1,6 +1,7 @@
 """The compiled part of compensated products. Imported only when one is taken: numba is slow to load.
 
-No sum is reordered and no product fused: the bits of a result do not depend on where the arrays lie.
+No sum is reordered, and each has one product at most, to be fused with it: the bits of a result do not depend
+on where the arrays lie.
 """
 
 from __future__ import annotations
@@ -10,35 +11,31 @@ from typing import Any
 import numba
 import numpy as np
 
-_WIDTH = 1024  # entries of a row at a time: four rows, and the sums of a few columns, stay next to the core
 
-
-@numba.njit(nogil=True, cache=True, boundscheck=False)
+@numba.njit(nogil=True, cache=True, fastmath={"contract"}, boundscheck=False)
 def add_rows(rows: Any, index: Any, V: Any, short: int, out: Any, first: int, last: int) -> None:
     """Write out[j, c] = Σ_i V[j, i] rows[index[i], c] for c = first … last − 1, from sums of ``short`` terms.
 
     The number of rows, and of terms, is a multiple of four.
     """
-    k, near = len(V), np.zeros((4, _WIDTH))
-    total, lost, part = np.empty((k, _WIDTH)), np.empty((k, _WIDTH)), np.empty((k, _WIDTH))
-    for a in range(first, last, _WIDTH):
-        width = min(_WIDTH, last - a)
-        total[:], lost[:] = 0, 0
-        for start in range(0, index.size, short):
-            part[:] = 0
-            for i in range(start, min(start + short, index.size), 4):
-                for q in range(4):
-                    near[q, :width] = rows[index[i + q], a : a + width]
-                r0, r1, r2, r3 = near[0], near[1], near[2], near[3]
-                for j in range(k):
-                    v0, v1, v2, v3, s = V[j, i], V[j, i + 1], V[j, i + 2], V[j, i + 3], part[j]
-                    for c in range(_WIDTH):
-                        s[c] += v0 * r0[c] + v1 * r1[c] + v2 * r2[c] + v3 * r3[c]
+    k, width = len(V), last - first
+    near, part = np.empty((4, width)), np.empty((k, width))
+    total, lost = np.zeros((k, width)), np.zeros((k, width))
+    for start in range(0, index.size, short):
+        part[:] = 0
+        for i in range(start, min(start + short, index.size), 4):
+            for q in range(4):
+                near[q] = rows[index[i + q], first:last]
+            r0, r1, r2, r3 = near[0], near[1], near[2], near[3]
             for j in range(k):
-                for c in range(_WIDTH):
-                    old, term = total[j, c], part[j, c]
-                    new = old + term
-                    share = new - old
-                    lost[j, c] += (old - (new - share)) + (term - share)
-                    total[j, c] = new
-        out[:, a : a + width] = total[:, :width] + lost[:, :width]
+                v0, v1, v2, v3, s = V[j, i], V[j, i + 1], V[j, i + 2], V[j, i + 3], part[j]
+                for c in range(width):
+                    s[c] = v3 * r3[c] + (v2 * r2[c] + (v1 * r1[c] + (v0 * r0[c] + s[c])))
+        for j in range(k):
+            for c in range(width):
+                old, term = total[j, c], part[j, c]
+                new = old + term
+                share = new - old
+                lost[j, c] += (old - (new - share)) + (term - share)
+                total[j, c] = new
+    out[:, first:last] = total + lost

@@ -35,7 +35,7 @@ class ProductKernel:
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
         """Return the block k(x_i, z_j); Z = None stands for X."""
-        return self.block(*self.factors(X, X if Z is None else Z))
+        return self.block(*self.factors(*_alike(X, Z)))
 
     def factors(self, X: Array, Z: Array) -> tuple[Array, Array]:
         """Return left(X) and right(Z), the two sides of the matrix product."""
@@ -211,7 +211,7 @@ class Laplacian:
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
         """Return the block k(x_i, z_j); Z = None stands for X."""
-        Z = X if Z is None else Z
+        X, Z = _alike(X, Z)
         xp = namespace(X)
         if sp.issparse(X) or is_numpy(X):
             return np.exp(manhattan_distances(X, Z) / -float(self.sigma)).astype(X.dtype, copy=False)
@@ -256,6 +256,13 @@ class Biased(ProductKernel):
     def diagonal(self, X: Array) -> Array:
         """Return k(x_i, x_i) + constant."""
         return self.kernel.diagonal(X) + self.constant
+
+
+def _alike(X: Array, Z: Array | None) -> tuple[Array, Array]:
+    """Return both sides, CSR where one of them is; Z = None stands for X."""
+    if Z is None or Z is X or sp.issparse(X) == sp.issparse(Z):
+        return X, X if Z is None else Z
+    return sp.csr_array(X), sp.csr_array(Z)
 
 
 def biased(kernel: Kernel, constant: float) -> Kernel:

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .arrays import Array, as_floating, blocks, device, is_numpy, namespace, take_rows, to_numpy
-from .blas import for_each
+from .blas import for_each, product
 from .compensated import compensated_product, relative_error
 from .distances import Side
 from .fingerprints import fingerprint, row_codes
@@ -290,5 +290,9 @@ class TiledCross:
         if not self.X.shape[0]:  # a classifier without support
             return xp.zeros((self.Z.shape[0], *V.shape[1:]), dtype=V.dtype, device=device(V))
         rows = max(1, 2**22 // self.X.shape[0])
-        parts = [self.kernel(self.Z[a:b, :], self.X) @ V for a, b in blocks(self.Z.shape[0], rows)]
-        return xp.concat(parts)
+        tiles = (self.kernel(self.Z[a:b, :], self.X) for a, b in blocks(self.Z.shape[0], rows))
+        return xp.concat([self._times(tile, V) for tile in tiles])
+
+    @staticmethod
+    def _times(block: Array, V: Array) -> Array:
+        return product(block, np.ascontiguousarray(V)) if isinstance(block, np.ndarray) else block @ V

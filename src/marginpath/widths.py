@@ -136,8 +136,8 @@ def default_widths(X: Array, number: int = 10) -> np.ndarray:
     return np.asarray((X.shape[1] * spread / 2) ** 0.5 * np.geomspace(1 / 8, 4, number))
 
 
-def variance(X: Array) -> float:
-    """Return the variance of all the entries of X, dense or sparse.
+def variance(X: Array, sample_weight: np.ndarray | None = None) -> float:
+    """Return the variance of all the entries of X, dense or sparse, those of a row counted by its weight.
 
     Examples
     --------
@@ -146,6 +146,12 @@ def variance(X: Array) -> float:
     """
     if hasattr(X, "variance"):  # rows on a cluster
         return float(X.variance())
+    if sample_weight is not None and (sp.issparse(X) or is_numpy(X)):
+        share = sample_weight / sample_weight.sum()
+        mean = float(share @ np.asarray(X.mean(axis=1)).ravel())
+        if not sp.issparse(X):
+            return float(share @ np.mean((X - mean) ** 2, axis=1))
+        return float(share @ np.asarray(X.multiply(X).mean(axis=1)).ravel()) - mean**2
     if sp.issparse(X):
         return float(X.multiply(X).mean() - X.mean() ** 2)
     return float(namespace(X).var(X))

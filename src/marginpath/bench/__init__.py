@@ -32,6 +32,7 @@ NAMES = (
     "scaling",
     "screening",
     "parts",
+    "proofs",
     "gpu",
     "dask",
     "accuracy",

@@ -106,9 +106,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         if cluster.is_dask(X):
             X, y, sample_weight = cluster.loaded(self, X, y, sample_weight)
         else:
-            X, y = validate_data(
-                self, X, y, accept_sparse=self._sparse, dtype=_float_dtypes(X), ensure_min_samples=2
-            )
+            X, y = validate_data(self, X, y, ensure_min_samples=2, **self._accepted(X))
         check_classification_targets(y)
         y = to_numpy(y)
         classes, codes = np.unique(y, return_inverse=True)
@@ -148,7 +146,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         )
         with threads.limited(self.n_jobs):
             if before is None:
-                self._prepare(X)
+                self._prepare(X, sample_weight)
                 self._constant = self._constant_of(X, sample_weight) if self.fit_intercept else 0.0
             followed = self._search(X, follower)
         self._keep(followed, sample_weight)
@@ -233,7 +231,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         rows = rows if sp.issparse(rows) else to_numpy(rows)
         return False if contradictory(rows, self._codes[counts]) else None
 
-    def _prepare(self, X: Any) -> None:
+    def _prepare(self, X: Any, sample_weight: np.ndarray | None) -> None:
         """Resolve settings that depend on the samples."""
 
     @abstractmethod
@@ -300,7 +298,11 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         check_is_fitted(self)
         if cluster.is_dask(X):
             return cluster.new_rows(self, X)
-        return validate_data(self, X, accept_sparse=self._sparse, dtype=_float_dtypes(X), reset=False)
+        return validate_data(self, X, reset=False, **self._accepted(X))
+
+    def _accepted(self, X: Any) -> dict[str, Any]:
+        """Return what X may be; rows in one piece, as the order of sums may depend on it."""
+        return {"accept_sparse": self._sparse, "dtype": _float_dtypes(X), "order": "C"}
 
     def _squeezed(self, decision: Array) -> Array:
         return decision[:, 0] if len(self.classes_) == 2 else decision

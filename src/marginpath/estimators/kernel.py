@@ -40,8 +40,8 @@ class MarginPathClassifier(BasePathClassifier):
     kernel : {"rbf", "poly", "linear", "laplacian", "cosine", "precomputed"} or callable
         A callable takes (X, Z) and returns the block of kernel values. It must be positive semi-definite.
     gamma : {"scale", "auto", "tuned"} or float
-        Of "rbf", "poly" and "laplacian". "scale" is 1 / (n_features · variance of X), "auto" 1 / n_features;
-        "tuned" chooses the width of "rbf" by the same cross-validation.
+        Of "rbf", "poly" and "laplacian". "scale" is 1 / (n_features · variance of X, samples counted by their
+        weights), "auto" 1 / n_features; "tuned" chooses the width of "rbf" by the same cross-validation.
     degree, coef0 : int, float
         Of "poly": (gamma ⟨x, z⟩ + coef0)^degree.
     kernel_params : dict, optional
@@ -118,8 +118,10 @@ class MarginPathClassifier(BasePathClassifier):
     out_of_fold_ : array
         The decision value of every training sample by the fold that held it out, at the chosen step.
     margin_bounds_ : (lower, upper)
-        Certified bounds on the maximum margin, one for each column; of the problem with the constant if
-        there is an intercept.
+        Bounds on the maximum margin, one for each column, proved by steps of the path; of the problem with
+        the constant if there is an intercept.
+    margin_proofs_ : MarginProofs
+        The steps with a proof, and what is proved up to any step.
     separable_ : bool or None
         True where the lower bound is positive, False where equal samples have different labels.
     n_features_in_, feature_names_in_
@@ -227,8 +229,8 @@ class MarginPathClassifier(BasePathClassifier):
                 f"kernel={self.kernel!r} and stopping={self.stopping!r}."
             )
 
-    def _prepare(self, X: Any) -> None:
-        self.gamma_ = None if self.gamma == "tuned" else self._resolved_gamma(X)
+    def _prepare(self, X: Any, sample_weight: np.ndarray | None) -> None:
+        self.gamma_ = None if self.gamma == "tuned" else self._resolved_gamma(X, sample_weight)
 
     def _diagonal(self, X: Any) -> np.ndarray:
         if self.kernel == "rbf":
@@ -307,13 +309,13 @@ class MarginPathClassifier(BasePathClassifier):
     def _fits(self, entries: int, dtype: Any) -> bool:
         return bool(entries * dtype.itemsize <= self.cache_size * 1e6)
 
-    def _resolved_gamma(self, X: Any) -> float | None:
+    def _resolved_gamma(self, X: Any, sample_weight: np.ndarray | None) -> float | None:
         if self.kernel not in ("rbf", "poly", "laplacian"):
             return None
         if self.gamma == "auto":
             return 1.0 / float(X.shape[1])
         if self.gamma == "scale":
-            scale = float(X.shape[1] * (variance(X) or 1.0))
+            scale = float(X.shape[1] * (variance(X, sample_weight) or 1.0))
             if not np.isfinite(scale):
                 raise ValueError(
                     f"gamma='scale' divides by the variance of X, which is more than {X.dtype} can hold. "

@@ -40,7 +40,7 @@ tol, max_iter, time_limit, class_weight, warm_start, n_jobs, random_state, verbo
     intercept_ : array (n_columns,)
         Two classes share one column.
     classes_, step_, n_iter_, C_, method_, schedule_, path_, cv_results_, out_of_fold_, margin_bounds_, \
-separable_, n_features_in_, feature_names_in_
+margin_proofs_, separable_, n_features_in_, feature_names_in_
         As in :class:`MarginPathClassifier`.
 
     Examples

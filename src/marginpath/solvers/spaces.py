@@ -96,7 +96,8 @@ class KernelSpace:
             columns = u[own], f[own], g[own], offset[own]
             raise_bound(*columns[:3], mass[own], before[own, None], b[own, None])
             for order, tol in zip(sweeps.orders, sweeps.falling, strict=True):
-                offset[own] += constant[own] * np.sum(Y[own] * u[own], axis=1, dtype=np.float64)
+                if constant.any():
+                    offset[own] += constant[own] * np.sum(Y[own] * u[own], axis=1, dtype=np.float64)
                 for a, e in chunks:
                     if stopped():
                         return
@@ -178,7 +179,8 @@ class FeatureSpace:
                 raise_bound(u, f, g, mass, low, high)
                 settings = sweeps.tol, constant[0]
                 for number, order in enumerate(sweeps.orders):
-                    shift += constant * np.sum(Y * u, axis=0, dtype=np.float64)
+                    if constants.any():
+                        shift += constant * np.sum(Y * u, axis=0, dtype=np.float64)
                     if number % PERIOD == 0:
                         moving = mass > 0
                     visit = order[moving[order].any(axis=1)]

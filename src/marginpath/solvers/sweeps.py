@@ -8,8 +8,8 @@ for every column at once, and keep two float64 vectors a column: the field f (of
 aggregate g (of the samples at the bound, each with its weight instead of −u_i/b). With an intercept, K_ii and
 S stand for K_ii + c and S + offset, the offset growing by c y_i Δu_i.
 
-No liberty is taken with the arithmetic: no sum is reordered and no product fused, so that the bits of a
-result do not depend on which loop, vector or scalar, is taken for arrays that lie here or there.
+No sum is reordered, and each has one product at most, to be fused with it: so the bits of a result do not
+depend on which loop, vector or scalar, is taken for arrays that lie here or there.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WIDTH = 8
 
 _PIECE = 2048  # entries of a field that stay near the core meanwhile
 
-_jit = numba.njit(nogil=True, cache=True, boundscheck=False)
+_jit = numba.njit(nogil=True, cache=True, fastmath={"contract"}, boundscheck=False)
 
 
 @_jit
@@ -125,7 +125,7 @@ def _add_rows(rows: Any, index: Any, factor: Any, out: Any, m: int) -> None:
         r2, r3 = rows[index[p + 2], m:end], rows[index[p + 3], m:end]
         s0, s1, s2, s3 = factor[p], factor[p + 1], factor[p + 2], factor[p + 3]
         for c in range(out.size):
-            out[c] += s0 * r0[c] + s1 * r1[c] + s2 * r2[c] + s3 * r3[c]
+            out[c] = s3 * r3[c] + (s2 * r2[c] + (s1 * r1[c] + (s0 * r0[c] + out[c])))
     for p in range(fours, index.size):
         r0, s0 = rows[index[p], m:end], factor[p]
         for c in range(out.size):
