@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .arrays import Array, to_numpy
+from .blas import one_blas_thread
 from .compensated import compensated_product, relative_error
 from .losses import Hinge
 from .problem import Problem
@@ -137,6 +138,7 @@ class MarginProofs:
         )
 
 
+@one_blas_thread()
 def _proved(problem: Problem, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the two ends for u ≤ 0: any v ≥ 0 proves, so that v may be scaled and cut."""
     gram, roots = problem.gram, problem.gram.roots[:, None]

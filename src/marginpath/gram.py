@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .arrays import Array, as_floating, blocks, device, is_numpy, namespace, take_rows, to_numpy
-from .blas import product, transposed_product
+from .blas import one_blas_thread, product, transposed_product
 from .compensated import compensated_product, relative_error
 from .fingerprints import fingerprint, probe, row_codes
 from .kernels import Kernel, Laplacian, Linear, ProductKernel, as_kernel, squared_norms
@@ -258,6 +258,7 @@ class Gram(ABC):
     def _spectrum(self) -> Spectrum:
         return self._lanczos(np.ones(()))
 
+    @one_blas_thread()
     def _lanczos(self, weights: np.ndarray, rtol: float = _RTOL) -> Spectrum:
         root, n = np.sqrt(weights.astype(np.float64)), self.shape[0]
         eps = max(self._noise, float(self.xp.finfo(self.dtype).eps))

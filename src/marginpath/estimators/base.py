@@ -26,6 +26,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .. import cluster, threads
 from ..arrays import Array, device, is_numpy, namespace, take_rows, to_numpy
+from ..blas import one_blas_thread
 from ..calibration import fit_temperature, probabilities
 from ..certificates import contradictory
 from ..devices import on_gpu
@@ -144,7 +145,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
             before=before,
             watch=partial(setattr, self, "_models"),
         )
-        with threads.limited(self.n_jobs):
+        with threads.limited(self.n_jobs), one_blas_thread():
             if before is None:
                 self._prepare(X, sample_weight)
                 self._constant = self._constant_of(X, sample_weight) if self.fit_intercept else 0.0
