@@ -483,10 +483,8 @@ def test_class_weight_moves_the_boundary():
     assert np.mean(balanced.predict(X) == 1) > np.mean(plain.predict(X) == 1)
     ratio = {0: 1.0, 1: (y == 0).sum() / (y == 1).sum()}
     settings = {"gamma": 0.5, "stopping": None, "max_iter": 9, "random_state": 0}  # weights count in "scale"
-    as_dict, weighted = (
-        mp.MarginPathClassifier(class_weight=ratio, **settings),
-        mp.MarginPathClassifier(**settings),
-    )
+    as_dict = mp.MarginPathClassifier(class_weight=ratio, **settings)
+    weighted = mp.MarginPathClassifier(**settings)
     weight = np.where(y == 1, ratio[1], 1.0)
     close(decisions(as_dict.fit(X, y), X), decisions(weighted.fit(X, y, sample_weight=weight), X), 1e-6)
 

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .arrays import Array, as_floating, blocks, device, is_numpy, namespace, take_rows, to_numpy
-from .blas import for_each, product
+from .blas import for_each
 from .compensated import compensated_product, relative_error
 from .distances import Side
 from .fingerprints import fingerprint, row_codes
@@ -23,6 +23,7 @@ from .matrices import without_zeros
 _TILE = 1024
 _PARTS = 8  # sums that the threads share
 _BLOCK_BYTES = 2**26  # rows that are computed at a time
+_CPU_TILE, _GPU_TILE = 2**19, 2**22  # kernel values of new samples, computed at a time
 
 
 class TiledGram(Gram):
@@ -289,10 +290,15 @@ class TiledCross:
         xp = namespace(V)
         if not self.X.shape[0]:  # a classifier without support
             return xp.zeros((self.Z.shape[0], *V.shape[1:]), dtype=V.dtype, device=device(V))
-        rows = max(1, 2**22 // self.X.shape[0])
-        tiles = (self.kernel(self.Z[a:b, :], self.X) for a, b in blocks(self.Z.shape[0], rows))
-        return xp.concat([self._times(tile, V) for tile in tiles])
+        if not (sp.issparse(self.Z) or is_numpy(self.Z)):
+            tiles = blocks(self.Z.shape[0], max(1, _GPU_TILE // self.X.shape[0]))
+            return xp.concat([self.kernel(self.Z[a:b, :], self.X) @ V for a, b in tiles])
+        V = np.ascontiguousarray(V)
+        out = np.empty((self.Z.shape[0], *V.shape[1:]), dtype=np.result_type(self.X.dtype, V))
 
-    @staticmethod
-    def _times(block: Array, V: Array) -> Array:
-        return product(block, np.ascontiguousarray(V)) if isinstance(block, np.ndarray) else block @ V
+        def multiply(ends: tuple[int, int]) -> None:
+            part = slice(*ends)
+            out[part] = self.kernel(self.Z[part, :], self.X) @ V
+
+        for_each(multiply, blocks(len(out), max(1, _CPU_TILE // self.X.shape[0])), parallel=True)
+        return out

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..arrays import Array, namespace, to_numpy
+from ..blas import product
 from ..cluster import Rows, gram_of, is_dask, lazy_product
 from ..gram import Gram
 from ..kernels import Linear, squared_norms
@@ -113,12 +114,15 @@ margin_proofs_, separable_, n_features_in_, feature_names_in_
         return {**super()._attributes_at(step), "coef_": weights.T}
 
     def _decide(self, X: Any) -> Array:
-        product = lazy_product(X, self.coef_.T) if is_dask(X) else X @ self.coef_.T
-        return product + self.intercept_
+        return self._times(X, self.coef_.T) + self.intercept_
 
     def _decide_by(self, X: Any, coefficients: Array) -> Array:
-        weights = self._X_fit.T @ coefficients
-        return lazy_product(X, weights) if is_dask(X) else X @ weights
+        return self._times(X, self._X_fit.T @ coefficients)
+
+    def _times(self, X: Any, weights: Array) -> Array:
+        if is_dask(X):
+            return lazy_product(X, weights)
+        return product(X, np.ascontiguousarray(weights)) if isinstance(X, np.ndarray) else X @ weights
 
 
 def with_constant(X: Any, square: float) -> Any:
