@@ -185,8 +185,8 @@ def _downwards(x: np.ndarray) -> np.ndarray:
 def _warn_where_limited(problem: Problem, u: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
     """Say where the interval is wide because the entries of the matrix are rounded beyond their dtype."""
     v = np.abs(u).astype(np.float64).reshape(len(u), -1)
-    share = problem.gram.rounding * (problem.gram.roots @ v) / np.maximum(v.sum(axis=0), _TINY)
-    if np.any(upper - lower > 0) and np.any(share.reshape(upper.shape) > (upper - lower) / 4):
+    length = (problem.gram.roots @ v / np.maximum(v.sum(axis=0), _TINY)).reshape(upper.shape)
+    if np.any(problem.gram.rounding * length**2 > (upper - lower) * upper / 4):  # a margin is off by δ r²/‖w‖
         warnings.warn(
             f"The precision of the stored kernel matrix limits this certificate: its entries are rounded by "
             f"up to {problem.gram.rounding:.1g}, which is most of the interval. Store it with "
