@@ -10,12 +10,12 @@ demo: install
 
 install: .venv/installed
 
-.venv/installed: pyproject.toml
+.venv/installed: pyproject.toml lab/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "marginpath needs Python 3.11 or newer; this is $$($(PYTHON) --version). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' --editable ./lab
 	touch $@
 
 test: install lint
@@ -28,7 +28,7 @@ test-all: install lint
 # With the oldest versions that pyproject.toml allows; what is newer below them may call them deprecated.
 test-lowest: install
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-lowest
-	$(BIN)/uv pip install --quiet --python .venv-lowest --resolution lowest-direct --editable '.[dev]'
+	$(BIN)/uv pip install --quiet --python .venv-lowest --resolution lowest-direct --editable '.[dev]' --editable ./lab
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MARGINPATH_DATA='$(DATA)' \
 	  .venv-lowest/bin/python -m pytest --numprocesses=2 -W ignore::DeprecationWarning
 

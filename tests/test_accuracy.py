@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from marginpath_lab import bench
+from marginpath_lab.bench import accuracy
+from marginpath_lab.bench.accuracy import OURS, THEIRS, Player, conclude, flipped
+from marginpath_lab.bench.measure import Benchmark, Contestant, Entry, Task, measure_task
 
-from marginpath import bench
-from marginpath.bench import accuracy
-from marginpath.bench.accuracy import OURS, THEIRS, Player, conclude, flipped
-from marginpath.bench.measure import Benchmark, Contestant, Entry, Task, measure_task
-from marginpath.datasets import Dataset
+from marginpath.datasets.sets import Dataset
 
 
 @pytest.fixture(autouse=True)

@@ -9,18 +9,19 @@ import sysconfig
 
 import numpy as np
 import pytest
+from marginpath_lab import bench
+from marginpath_lab.bench import data as sets
+from marginpath_lab.bench import memory, peers, scaling
+from marginpath_lab.bench.machine import describe_machine, processor
+from marginpath_lab.bench.measure import Benchmark, Contestant, Entry, Task, measure_task
+from marginpath_lab.bench.ours import Classifier, GaussianPath, LinearPath
+from marginpath_lab.bench.report import Report, remarks, table
 from scipy.sparse import random_array
 from sklearn.datasets import dump_svmlight_file
 from typer.testing import CliRunner
 
 import marginpath as mp
-from marginpath import bench, cli
-from marginpath.bench import data as sets
-from marginpath.bench import memory, peers, scaling
-from marginpath.bench.machine import describe_machine, processor
-from marginpath.bench.measure import Benchmark, Contestant, Entry, Task, measure_task
-from marginpath.bench.ours import Classifier, GaussianPath, LinearPath
-from marginpath.bench.report import Report, remarks, table
+from marginpath.app import cli
 
 COLUMNS = {"runs", "seconds", "× ours", "wanted"}
 
@@ -152,7 +153,7 @@ def test_a_missing_peer_is_left_out_with_what_to_install(monkeypatch):
         assert entry.seconds == ()
         assert not entry.failed
         assert entry.note.startswith(f"left out: {package} needs")
-        assert 'pip install "marginpath[bench]"' in entry.note
+        assert 'pip install "marginpath-lab[peers]"' in entry.note
 
 
 def test_liquidsvm_has_the_kernel_that_was_asked_for(rng):

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from marginpath.experiments import claims, claims_mixture, claims_real, claims_toy, real_runs
-from marginpath.experiments.mixture_runs import MixtureRuns, schedules
-from marginpath.experiments.pieces import Pieces
-from marginpath.experiments.real_runs import PAPER_METHODS, RealRun
-from marginpath.experiments.settings import PROGRAM
-from marginpath.experiments.toy_runs import ToyRuns
-from marginpath.experiments.verdicts import NEGATIVE, POSITIVE, Claim, Part, mean_part, share_part
+from marginpath_lab.experiments import claims, claims_mixture, claims_real, claims_toy, real_runs
+from marginpath_lab.experiments.mixture_runs import MixtureRuns, schedules
+from marginpath_lab.experiments.pieces import Pieces
+from marginpath_lab.experiments.real_runs import PAPER_METHODS, RealRun
+from marginpath_lab.experiments.settings import PROGRAM
+from marginpath_lab.experiments.toy_runs import ToyRuns
+from marginpath_lab.experiments.verdicts import NEGATIVE, POSITIVE, Claim, Part, mean_part, share_part
 
 PUBLISHED = Path(__file__).parents[1] / "docs" / "_static" / "reproduction"
 

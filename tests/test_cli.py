@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import marginpath as mp
-from marginpath import cli, demo
+from marginpath.app import cli, demo
 
 PROGRAM = Path(sys.executable).with_name("marginpath")
 

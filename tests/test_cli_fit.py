@@ -14,9 +14,9 @@ import pytest
 from sklearn.datasets import dump_svmlight_file, load_iris
 from typer.testing import CliRunner
 
-from marginpath import cli
-from marginpath.commands import fitting
-from marginpath.modelfile import Model
+from marginpath.app import cli
+from marginpath.app.commands import fitting
+from marginpath.app.modelfile import Model
 
 PROGRAM = Path(sys.executable).with_name("marginpath")
 
@@ -140,7 +140,7 @@ def test_predict_at_a_step(invoke, model, animals):
 
 
 def table_of(frame):
-    from marginpath.tables import Table
+    from marginpath.app.tables import Table
 
     return Table("animals.csv", frame)
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from naive import hard_margin, random_problem, separable
 
 import marginpath as mp
-from marginpath.solvers.spaces import PERIOD, RUN, order_by_runs
+from marginpath.solvers.coordinate.spaces import PERIOD, RUN, order_by_runs
 
 
 def naive_sweeps(K, y, weights, schedule, steps, seed=0, sweeps=1, period=1, tol=0.0, passes=1):

@@ -22,8 +22,10 @@ distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 
-from marginpath import cluster as mc  # noqa: E402
-from marginpath.cluster.loading import workers_of  # noqa: E402
+from marginpath import Checkpoint, ClusterSweeps  # noqa: E402
+from marginpath.estimators import dask as on_dask  # noqa: E402
+from marginpath.gram import cluster as mc  # noqa: E402
+from marginpath.gram.cluster.loading import workers_of  # noqa: E402
 
 ALGORITHMS = {
     "Algorithm 1": mp.DualDescent(mp.PowerDecay(1.0)),
@@ -229,15 +231,15 @@ def test_what_is_wrong_is_said(client, samples):
     with pytest.raises(TypeError, match="stored"):
         mp.Gram.from_dask(chunked(X), stored=True)
     with pytest.raises(TypeError, match=r"Gram\.from_dask"):
-        mp.run(mc.ClusterSweeps(), mp.Problem(mp.Gram.linear(X), Y), 1)
+        mp.run(ClusterSweeps(), mp.Problem(mp.Gram.linear(X), Y), 1)
     gram = mp.Gram.from_dask(chunked(X))
     with pytest.raises(ValueError, match="60 features"):
         gram.cross(chunked(X)[:, :5])
     with pytest.raises(ValueError, match="starts at u = 0"):
-        mp.run(mc.ClusterSweeps(), mp.Problem(gram, Y), 1, start=Y * 0)
+        mp.run(ClusterSweeps(), mp.Problem(gram, Y), 1, start=Y * 0)
     for wrong in ({"ratio": 1.0}, {"rounds": 0}, {"tol": 1.0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
-            mc.ClusterSweeps(**wrong)
+            ClusterSweeps(**wrong)
     with pytest.raises(ValueError, match="returned shape"):
         mp.Gram.from_dask(chunked(X), lambda X, Z: np.ones((1, 1))) @ Y
 
@@ -259,7 +261,7 @@ def test_sweeps_reach_the_solution_with_a_certificate(client, samples, make):
     X, Y = samples
     problem = mp.Problem(mp.Gram.from_dask(make(X)), Y, sample_weight=1 + np.arange(N) % 2)
     here = mp.Problem(mp.Gram.linear(X), Y, sample_weight=1 + np.arange(N) % 2)
-    solver = mc.ClusterSweeps(mp.Constant(100.0), rounds=8, refresh=2)
+    solver = ClusterSweeps(mp.Constant(100.0), rounds=8, refresh=2)
     path = mp.run(solver, problem, 4, observe={"gap": mp.duality_gap, "objective": dual_objective})
     assert np.all(np.diff(path["objective"][1:], axis=0) <= 0)
     assert np.all(path["gap"][-1] <= 1e-3 * -path["objective"][-1])
@@ -276,11 +278,11 @@ def dual_objective(problem, state):
 def test_sweeps_keep_their_field_while_the_bound_rises(client, samples):
     X, Y = samples
     problem = mp.Problem(mp.Gram.from_dask(chunked(X)), Y)
-    last = mp.run(mc.ClusterSweeps(rounds=2), problem, 8).last
+    last = mp.run(ClusterSweeps(rounds=2), problem, 8).last
     at_bound = np.where(last.u == -last.bound, 1.0, 0.0)
     close(last.field, X.T @ (Y * last.u))
     close(last.aggregate, X.T @ (Y * at_bound))
-    again = mp.run(mc.ClusterSweeps(rounds=2), problem, 8).last
+    again = mp.run(ClusterSweeps(rounds=2), problem, 8).last
     assert np.array_equal(last.u, again.u)
 
 
@@ -289,7 +291,7 @@ def test_a_round_never_raises_the_dual_objective(client, samples):
     X = np.tile(samples[0][:30], (8, 1))
     y = np.tile(samples[1][:30, 1], 8)
     problem = mp.Problem(mp.Gram.from_dask(da.from_array(X, chunks=(30, D))), y)
-    path = mp.run(mc.ClusterSweeps(mp.Constant(0.1), rounds=1), problem, 10, observe={"d": dual_objective})
+    path = mp.run(ClusterSweeps(mp.Constant(0.1), rounds=1), problem, 10, observe={"d": dual_objective})
     assert np.all(np.diff(path["d"][1:]) < 0)  # the first step raised the bound
 
 
@@ -325,7 +327,7 @@ def test_what_an_estimator_needs(client, samples):
     X, Y = samples
     estimator = SimpleNamespace()
     frame = dd.from_pandas(pandas.DataFrame(X, columns=[f"x{j}" for j in range(D)]), npartitions=3)
-    rows, y, weight = mc.loaded(estimator, frame, da.from_array(Y[:, 0], chunks=100), None)
+    rows, y, weight = on_dask.loaded(estimator, frame, da.from_array(Y[:, 0], chunks=100), None)
     assert (estimator.n_features_in_, estimator.feature_names_in_[1], weight) == (D, "x1", None)
     assert np.array_equal(y, Y[:, 0])
     close(rows[10:13], X[10:13])
@@ -338,24 +340,24 @@ def test_what_an_estimator_needs(client, samples):
     close(mc.gram_of(sparse, constant=4.0) @ Y, X @ (X.T @ Y) + 4 * Y.sum(axis=0))
     close(sparse.variance(), X.var())
     solver = mp.CoordinateDescent(seed=3, tol=0.01)
-    assert mc.adapted(solver, mc.gram_of(rows)) == mc.ClusterSweeps(seed=3, tol=0.01)
-    assert mc.adapted(solver, mp.Gram.linear(X)) is solver
+    assert on_dask.adapted(solver, mc.gram_of(rows)) == ClusterSweeps(seed=3, tol=0.01)
+    assert on_dask.adapted(solver, mp.Gram.linear(X)) is solver
     with pytest.raises(ValueError, match="240 rows, but y has 3"):
-        mc.loaded(estimator, frame, [1, 2, 3])
+        on_dask.loaded(estimator, frame, [1, 2, 3])
     with pytest.raises(ValueError, match="expecting 60 features"):
-        mc.new_rows(estimator, frame[["x0"]])
+        on_dask.new_rows(estimator, frame[["x0"]])
 
 
 def test_products_and_labels_of_new_rows_are_lazy(client, samples):
     X, Y = samples
     W = np.random.default_rng(4).normal(size=(D, 3))
-    values = mc.lazy_product(chunked(X), W)
+    values = on_dask.lazy_product(chunked(X), W)
     close(values.compute(), X @ W)
     block = mp.Gaussian(5.0)(X, X[:9])
-    close(mc.lazy_kernel_product(chunked(X), X[:9], mp.Gaussian(5.0), Y[:9]).compute(), block @ Y[:9])
+    close(on_dask.lazy_kernel_product(chunked(X), X[:9], mp.Gaussian(5.0), Y[:9]).compute(), block @ Y[:9])
     names = np.array(["a", "b", "c"])
-    assert np.array_equal(mc.lazy_labels(values, names).compute(), names[(X @ W).argmax(axis=1)])
-    signs = mc.lazy_labels(values[:, 0], names[:2]).compute()
+    assert np.array_equal(on_dask.lazy_labels(values, names).compute(), names[(X @ W).argmax(axis=1)])
+    signs = on_dask.lazy_labels(values[:, 0], names[:2]).compute()
     assert np.array_equal(signs, names[(X @ W[:, 0] > 0).astype(int)])
 
 
@@ -375,7 +377,7 @@ def test_everything_is_released(client, samples):
     before = known_tasks(client)
     problem = mp.Problem(mp.Gram.from_dask(chunked(X)), Y)
     kernel = mp.Problem(mp.Gram.from_dask(chunked(X), mp.Gaussian(5.0)), Y)
-    mp.run(mc.ClusterSweeps(), problem, 1)
+    mp.run(ClusterSweeps(), problem, 1)
     held = known_tasks(client)
     kernel.gram @ Y
     problem.gram @ Y
@@ -396,7 +398,7 @@ def test_a_checkpoint_survives_the_scheduler(samples, tmp_path):
     with make_cluster(1, processes=False) as doomed, distributed.Client(doomed) as client:
         problem = mp.Problem(mp.Gram.from_dask(chunked(X), client=client), Y)
         with pytest.raises(mc.SchedulerLost, match="resume"):
-            mp.run(solver, problem, 9, callbacks=[mc.Checkpoint(file, seconds=0), lose])
+            mp.run(solver, problem, 9, callbacks=[Checkpoint(file, seconds=0), lose])
         with pytest.raises(mc.SchedulerLost):
             problem.gram @ Y
     path = mp.Path.load(file)
@@ -408,7 +410,7 @@ def test_a_checkpoint_survives_the_scheduler(samples, tmp_path):
 
 def test_a_checkpoint_is_not_written_before_its_time(samples, tmp_path):
     X, Y = samples
-    saving = mc.Checkpoint(tmp_path / "run.npz", seconds=3600)
+    saving = Checkpoint(tmp_path / "run.npz", seconds=3600)
     mp.run(ALGORITHMS["Algorithm 1"], mp.Problem(mp.Gram.linear(X), Y), 3, callbacks=[saving])
     assert not (tmp_path / "run.npz").exists()
 
@@ -437,7 +439,7 @@ def workers(number, gigabytes):
 
 
 def test_the_kernel_matrix_is_held_where_it_fits():
-    from marginpath.cluster.kernel_gram import _block_rows, _fits
+    from marginpath.gram.cluster.kernel import _block_rows, _fits
 
     samples = mc.Rows(None, [], [], (20_000, 100), np.float64)  # K takes 3.2 GB, X 16 MB
     assert _fits(samples, workers(4, 2.0))
@@ -450,7 +452,7 @@ def test_the_kernel_matrix_is_held_where_it_fits():
 
 
 def test_chunks_are_grouped_by_thread_and_by_size():
-    from marginpath.cluster.loading import _Block, _packed
+    from marginpath.gram.cluster.loading import _Block, _packed
 
     known = [_Block((1, 1), "float64", False, 10)] * 8
     assert [len(run) for run in _packed(list(range(8)), known, 80)] == [8]
@@ -459,8 +461,8 @@ def test_chunks_are_grouped_by_thread_and_by_size():
 
 
 def test_the_prices_of_a_step_are_those_that_were_paid():
-    from marginpath.bench.dask_cost import StepCost, bytes_a_step, conclude, tasks_a_step
-    from marginpath.bench.measure import Entry
+    from marginpath_lab.bench.dask_cost import StepCost, bytes_a_step, conclude, tasks_a_step
+    from marginpath_lab.bench.measure import Entry
 
     paid = StepCost(fixed=0.01, task=0.001, byte=2e-9, entry=1e-9)
 
@@ -548,8 +550,8 @@ def worker_memory(client):
 
 @pytest.mark.heavy
 def test_sweeps_are_as_accurate_as_on_one_machine():
-    from marginpath.bench import data as sets
-    from marginpath.bench.dask import relative_gap
+    from marginpath_lab.bench import data as sets
+    from marginpath_lab.bench.dask import relative_gap
 
     data = sets.mnist(3, 5)
     X, X_test = (sets.with_constant(sp.csr_array(x)) for x in (data.X, data.X_test))
@@ -558,23 +560,23 @@ def test_sweeps_are_as_accurate_as_on_one_machine():
     errors = {}
     with make_cluster(4) as made, distributed.Client(made):
         there = mp.Problem(mp.Gram.from_dask(lazy), data.y)
-        for solver, problem in ((mp.CoordinateDescent(sweeps=4), here), (mc.ClusterSweeps(), there)):
+        for solver, problem in ((mp.CoordinateDescent(sweeps=4), here), (ClusterSweeps(), there)):
             last = mp.run(solver, problem, 16, keep=0).last
             errors[type(solver)] = np.mean(np.sign(here.decision(last.u, X_test)) != data.y_test)
             assert relative_gap(problem, last) < 0.02
-    assert abs(errors[mc.ClusterSweeps] - errors[mp.CoordinateDescent]) <= 0.002
+    assert abs(errors[ClusterSweeps] - errors[mp.CoordinateDescent]) <= 0.002
 
 
 @pytest.mark.heavy
 def test_data_of_three_times_a_workers_memory():
-    from marginpath.bench import dask as bench
+    from marginpath_lab.bench import dask as bench
 
     with bench.workers(4, quick=False, memory=bench.MEMORY) as client:
         before = client.run(os.getpid)
         X, y = bench.shifted_digits(client, bench.COPIES)
         assert X.nbytes > 3 * bench.MEMORY
         problem = mp.Problem(mp.Gram.from_dask(X), y)
-        path = mp.run(mc.ClusterSweeps(rounds=1), problem, 4, observe={"gap": bench.relative_gap}, keep=0)
+        path = mp.run(ClusterSweeps(rounds=1), problem, 4, observe={"gap": bench.relative_gap}, keep=0)
         assert path["gap"][-1] < 0.1
         assert bench.paused(client) == 0
         assert client.run(os.getpid) == before
@@ -600,7 +602,7 @@ def test_a_killed_scheduler_is_one_clear_error(samples, tmp_path):
         client = distributed.Client(scheduler_file=str(address), set_as_default=False)
         client.wait_for_workers(1, timeout=120)
         problem = mp.Problem(mp.Gram.from_dask(chunked(X), client=client), Y)
-        saving = mc.Checkpoint(tmp_path / "run.npz", seconds=0)
+        saving = Checkpoint(tmp_path / "run.npz", seconds=0)
 
         def lose(problem, state, path):
             if state.t == 3:

@@ -9,7 +9,8 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from sklearn.svm import LinearSVC
 
-from marginpath.datasets import (
+from marginpath.datasets.downloads import SOURCES
+from marginpath.datasets.sets import (
     gaussian_mixture,
     load_20newsgroups,
     load_a9a,
@@ -18,7 +19,6 @@ from marginpath.datasets import (
     load_mnist,
     toy,
 )
-from marginpath.downloads import SOURCES
 
 SETTINGS = pytest.mark.parametrize("settings", ["text", "program"])
 

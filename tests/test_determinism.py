@@ -13,7 +13,7 @@ from sklearn.datasets import make_moons
 from threadpoolctl import threadpool_info
 
 import marginpath as mp
-from marginpath import blas, threads
+from marginpath import parallel
 
 #: Bytes between an array and what lies before it: alone in memory, next to it, a vector's width away.
 GAPS = [0, 8, 16, 24, 56, 64, 128, 4096]
@@ -48,7 +48,7 @@ def placements(seed, *arrays):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [37, 301])
 def test_kernel_sweeps_do_not_see_where_arrays_lie(n, dtype, rng):
-    from marginpath.solvers.sweeps import kernel_sweep
+    from marginpath.solvers.coordinate.compiled import kernel_sweep
 
     X = rng.standard_normal((n, 3))
     K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2)).astype(dtype)
@@ -65,7 +65,7 @@ def test_kernel_sweeps_do_not_see_where_arrays_lie(n, dtype, rng):
 
 
 def test_feature_sweeps_do_not_see_where_arrays_lie(rng):
-    from marginpath.solvers.sweeps import WIDTH, feature_scores, feature_sweep
+    from marginpath.solvers.coordinate.compiled import WIDTH, feature_scores, feature_sweep
 
     n, d = 60, 23
     X = rng.standard_normal((n, d))
@@ -86,7 +86,7 @@ def test_feature_sweeps_do_not_see_where_arrays_lie(rng):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_compensated_products_do_not_see_where_arrays_lie(dtype, rng):
-    from marginpath.compensated_sums import add_rows
+    from marginpath.gram.compensated_compiled import add_rows
 
     rows, V = rng.standard_normal((96, 1100)).astype(dtype), rng.standard_normal((3, 96))
     bits = set()
@@ -101,11 +101,11 @@ def test_products_do_not_see_the_number_of_threads(columns, rng):
     K, V = rng.standard_normal((1500, 1500)), rng.standard_normal((1500, columns))
     bits = set()
     for number in (1, 2, 3):
-        with threads.limited(number):
-            bits.add((blas.product(K, V).tobytes(), blas.transposed_product(K, V).tobytes()))
+        with parallel.limited(number):
+            bits.add((parallel.product(K, V).tobytes(), parallel.transposed_product(K, V).tobytes()))
     assert len(bits) == 1
-    np.testing.assert_allclose(blas.product(K, V), K @ V, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(blas.transposed_product(K, V), K.T @ V, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(parallel.product(K, V), K @ V, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(parallel.transposed_product(K, V), K.T @ V, rtol=0, atol=1e-10)
 
 
 def test_blas_gets_its_threads_back_when_the_last_one_leaves():
@@ -115,12 +115,12 @@ def test_blas_gets_its_threads_back_when_the_last_one_leaves():
     before, inside, gone = count(), threading.Event(), threading.Event()
 
     def stay():
-        with blas.one_blas_thread():
+        with parallel.one_blas_thread():
             inside.set()
             gone.wait(10)
 
     with ThreadPoolExecutor() as pool:
-        with blas.one_blas_thread():
+        with parallel.one_blas_thread():
             other = pool.submit(stay)
             assert inside.wait(10)
             assert set(count()) == {1}

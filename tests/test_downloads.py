@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from marginpath.datasets import load_20newsgroups
-from marginpath.downloads import SOURCES, Source, find_file, libsvm_to_npz, unzip_csv
+from marginpath.datasets.downloads import SOURCES, Source, find_file, libsvm_to_npz, unzip_csv
+from marginpath.datasets.sets import load_20newsgroups
 
 CONTENT = b"-1 1:0.5 3:2\n+1 2:1\n"
 CHECKSUM = hashlib.sha256(CONTENT).hexdigest()

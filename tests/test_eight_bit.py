@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import marginpath as mp
-from marginpath import eight_bit_product, kernels
-from marginpath.eight_bit import eight_bit_sides
-from marginpath.eight_bit_product import available
+from marginpath import kernels
+from marginpath.kernels import whole_numbers_compiled as eight_bit_product
+from marginpath.kernels.whole_numbers import eight_bit_sides
+from marginpath.kernels.whole_numbers_compiled import available
 
 needs_bytes = pytest.mark.skipif(not available(), reason="this processor does not multiply bytes")
 

@@ -19,7 +19,7 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import marginpath as mp
-from marginpath import threads
+from marginpath import parallel
 
 BOTH = [mp.MarginPathClassifier, mp.LinearMarginPathClassifier]
 
@@ -134,11 +134,11 @@ def test_threads_in_joblib_workers(monkeypatch):
 
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     inside = joblib.Parallel(n_jobs=2, backend="threading")(
-        joblib.delayed(threads.available)() for _ in range(2)
+        joblib.delayed(parallel.available)() for _ in range(2)
     )
     assert inside == [1, 1]
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    assert threads.available() == 1
+    assert parallel.available() == 1
 
 
 class TestCallbacks:

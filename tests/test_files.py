@@ -21,11 +21,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import marginpath as mp
-from marginpath import records, solvers
-from marginpath.modelfile import Model
-from marginpath.packing import pack, unpack
+from marginpath import solvers
+from marginpath.app.modelfile import Model
+from marginpath.app.tables import Table
+from marginpath.files import records
+from marginpath.files.objects import pack, unpack
 from marginpath.solvers.base import State
-from marginpath.tables import Table
 
 PLAIN = (
     types.NoneType,
@@ -53,7 +54,7 @@ FOREIGN = [
         "os.system",
     ),
     *(
-        "marginpath.path.Path",
+        "marginpath.path.path.Path",
         "marginpath.solvers.base.TypeVar",
         "Path.load",
         "__class__",

@@ -10,8 +10,8 @@ from hypothesis.extra.numpy import arrays
 from naive import far_apart
 
 import marginpath as mp
-from marginpath.device_tiles import DeviceTiledGram
-from marginpath.fingerprints import row_codes
+from marginpath.gram.device import DeviceTiledGram
+from marginpath.gram.fingerprints import row_codes
 
 KERNEL = mp.Gaussian(1.5)
 SOLVER = mp.DualDescent(mp.PowerDecay(1.0))
@@ -125,7 +125,7 @@ def test_the_fingerprint_is_computed_once(monkeypatch):
     X, y = samples(20)
     gram = GRAMS["stored"](X)
     path = mp.run(SOLVER, mp.Problem(gram, y), 2)
-    monkeypatch.setattr("marginpath.gram.row_codes", None)
+    monkeypatch.setattr("marginpath.gram.base.row_codes", None)
     assert mp.resume(path, mp.Problem(gram, y), 2).last.t == 4
 
 

@@ -9,16 +9,17 @@ import numpy as np
 import pytest
 
 import marginpath as mp
-from marginpath import fused, placement
 from marginpath.arrays import to_numpy
-from marginpath.device_tiles import DeviceTiledGram
 from marginpath.devices import is_out_of_memory, on_gpu, torch_device
-from marginpath.held_out import HeldOut
-from marginpath.kernels import Biased
-from marginpath.matrices import matrix_bytes
-from marginpath.placement import choose_gram, with_gram
-from marginpath.precision import LADDER, PRECISIONS, as_precision
-from marginpath.selection import PathValidation
+from marginpath.gram import choose as placement
+from marginpath.gram import fused
+from marginpath.gram.choose import choose_gram, with_gram
+from marginpath.gram.device import DeviceTiledGram
+from marginpath.gram.filling import matrix_bytes
+from marginpath.gram.precision import LADDER, PRECISIONS, as_precision
+from marginpath.kernels.functions import Biased
+from marginpath.validation.cross_validation import PathValidation
+from marginpath.validation.folds import HeldOut
 
 KERNELS = [
     mp.Gaussian(0.8),

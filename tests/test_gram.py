@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse as sp
 
 import marginpath as mp
-from marginpath import matrices
+from marginpath.gram import filling as matrices
 
 KERNELS = [
     mp.Gaussian(0.8),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from naive import gaussian, hard_margin, random_problem, separable
 
 import marginpath as mp
-from marginpath.hard_margin import MarginStatus, MaximumMargin, maximum_margin
+from marginpath.certificates.maximum_margin import MarginStatus, MaximumMargin, maximum_margin
 
 
 def relative_gap(found):
@@ -252,7 +252,7 @@ def test_working_set_grows_to_what_is_needed(monkeypatch):
     y = rng.choice([-1, 1], 400)
     problem = mp.Problem(mp.Gram.from_kernel(X, mp.Gaussian(sigma=1.0)), y)
     wanted = maximum_margin(problem)
-    monkeypatch.setattr("marginpath.hard_margin._FIRST_SUPPORT", 10)
+    monkeypatch.setattr("marginpath.certificates.maximum_margin._FIRST_SUPPORT", 10)
     found = maximum_margin(problem)
     assert np.count_nonzero(wanted.u) > 350
     np.testing.assert_allclose(found.u, wanted.u, atol=1e-8 * np.abs(wanted.u).max())
@@ -263,7 +263,9 @@ def test_near_supports_share_a_factor(monkeypatch):
     X = rng.standard_normal((500, 8))
     problem = mp.Problem(mp.Gram.from_kernel(X, mp.Gaussian(sigma=1.5)), rng.choice([-1, 1], 500))
     found = maximum_margin(problem)
-    monkeypatch.setattr("marginpath.hard_margin.PrincipalSystems.update", lambda self, S: None)
+    monkeypatch.setattr(
+        "marginpath.certificates.maximum_margin.PrincipalSystems.update", lambda self, S: None
+    )
     wanted = maximum_margin(problem)
     assert found.status is wanted.status is MarginStatus.EXACT
     assert found.factorizations < wanted.factorizations
@@ -287,7 +289,7 @@ def test_what_rounding_hides_is_said():
 
 
 def test_the_work_is_limited(monkeypatch):
-    monkeypatch.setattr("marginpath.hard_margin._FACTORIZATIONS", 1)
+    monkeypatch.setattr("marginpath.certificates.maximum_margin._FACTORIZATIONS", 1)
     X, y = separable(16, 200, 10, gap=1e-3)
     problem = mp.Problem(mp.Gram.linear(X), y)
     found = maximum_margin(problem, steps=5)
@@ -359,7 +361,7 @@ def test_every_long_part_looks_at_the_clock(limit, monkeypatch, rng):
 
 
 def test_a_large_factorization_ends_between_two_panels(rng):
-    from marginpath.principal import _PANEL, _SMALL, cholesky
+    from marginpath.certificates.pivoting import _PANEL, _SMALL, cholesky
 
     n, looks = _SMALL + 10, []
 
@@ -376,9 +378,9 @@ def test_a_large_factorization_ends_between_two_panels(rng):
 
 
 def test_a_factor_by_panels_is_the_factor(monkeypatch, rng):
-    monkeypatch.setattr("marginpath.principal._SMALL", 10)
-    monkeypatch.setattr("marginpath.principal._PANEL", 7)
-    from marginpath.principal import cholesky
+    monkeypatch.setattr("marginpath.certificates.pivoting._SMALL", 10)
+    monkeypatch.setattr("marginpath.certificates.pivoting._PANEL", 7)
+    from marginpath.certificates.pivoting import cholesky
 
     A = rng.standard_normal((40, 50))
     M = np.asfortranarray(A @ A.T)

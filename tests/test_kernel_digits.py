@@ -4,14 +4,14 @@ import array_api_strict
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from marginpath.cluster.kernel_gram import kernel_product, kernel_rows
 
 import marginpath as mp
-from marginpath import fused
 from marginpath.arrays import to_numpy
-from marginpath.cluster.kernel_gram import kernel_product, kernel_rows
-from marginpath.device_tiles import DeviceTiledGram
-from marginpath.kernels import Biased
-from marginpath.tiled import TiledCross
+from marginpath.gram import fused
+from marginpath.gram.device import DeviceTiledGram
+from marginpath.gram.tiled import TiledCross
+from marginpath.kernels.functions import Biased
 
 DTYPES = [np.float32, np.float64]
 SPREADS = [1, 10, 100, 300, 1000, 1e5]

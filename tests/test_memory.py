@@ -6,7 +6,7 @@ import sys
 import pytest
 
 SCRIPT = """
-import numpy as np, marginpath as mp, marginpath.gram
+import numpy as np, marginpath as mp, marginpath.gram.base
 
 def peak():
     # Not ru_maxrss: that keeps the peak of the process which started this one.

@@ -11,10 +11,11 @@ import pytest
 import scipy.sparse as sp
 
 import marginpath as mp
-from marginpath import packing, storage
-from marginpath.modelfile import Model, is_model
-from marginpath.packing import pack, unpack
-from marginpath.tables import Table
+from marginpath.app.modelfile import Model, is_model
+from marginpath.app.tables import Table
+from marginpath.files import archive as storage
+from marginpath.files import objects as packing
+from marginpath.files.objects import pack, unpack
 
 
 @pytest.fixture(scope="module")

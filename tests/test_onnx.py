@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import marginpath as mp
-from marginpath.onnx import register, to_onnx
+from marginpath.export.onnx import register, to_onnx
 
 NEEDED = "install marginpath[onnx] to test it"
 skl2onnx = pytest.importorskip("skl2onnx", reason=NEEDED)

@@ -13,9 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import marginpath as mp
-from marginpath import stopping
-from marginpath.persistence import SKOPS_TRUSTED
-from marginpath.records import registered
+from marginpath.export.skops import SKOPS_TRUSTED
+from marginpath.files.records import registered
+from marginpath.path import stopping
 
 SETTINGS = [
     {},

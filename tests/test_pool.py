@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from marginpath.pool import for_all
+from marginpath.parallel import for_all
 
 
 def test_an_error_stops_the_others_before_it_is_raised():

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marginpath.principal import PrincipalSystems, principal
+from marginpath.certificates.pivoting import PrincipalSystems, principal
 
 
 def random_systems(rng, n):

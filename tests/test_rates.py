@@ -9,14 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from marginpath_lab import experiments
+from marginpath_lab.experiments import drawing, rates, writing
+from marginpath_lab.experiments.methods import BY_NAME, EXPECTED_ORDER
+from marginpath_lab.experiments.problems import PRECISION, PROBLEMS, random_problem, separable
+from marginpath_lab.experiments.trajectories import FLOOR, fitted_law, reached, settled
 from typer.testing import CliRunner
 
 import marginpath as mp
-from marginpath import cli, experiments
-from marginpath.experiments import drawing, rates, writing
-from marginpath.experiments.methods import BY_NAME, EXPECTED_ORDER
-from marginpath.experiments.problems import PRECISION, PROBLEMS, random_problem, separable
-from marginpath.experiments.trajectories import FLOOR, fitted_law, reached, settled
+from marginpath.app import cli
 
 SLOWEST_FIRST = (  # at 500 updates; later, mirror descent overtakes the normalized gradient
     "gradient descent, exponential",
@@ -116,7 +117,7 @@ def test_the_problems_are_solved_and_scaled(name):
 
 def test_a_problem_that_is_not_solved_is_refused(monkeypatch):
     monkeypatch.setitem(PROBLEMS, "hard", ("hard", lambda: random_problem(n=100, d=2, seed=3)))
-    monkeypatch.setattr("marginpath.experiments.problems.PRECISION", 1e-18)
+    monkeypatch.setattr("marginpath_lab.experiments.problems.PRECISION", 1e-18)
     with pytest.raises(RuntimeError, match=r"known to .* only"):
         separable("hard")
 

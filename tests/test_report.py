@@ -13,13 +13,13 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.metrics import average_precision_score, confusion_matrix
 
 import marginpath as mp
-from marginpath import demo, report
-from marginpath.modelfile import Model
-from marginpath.report import content as contents
-from marginpath.report.content import content
-from marginpath.report.planes import Plane, extent, planes, staged
-from marginpath.report.suspects import suspicion
-from marginpath.tables import NotThere, Table
+from marginpath.app import demo, report
+from marginpath.app.modelfile import Model
+from marginpath.app.report import content as contents
+from marginpath.app.report.content import content
+from marginpath.app.report.planes import Plane, extent, planes, staged
+from marginpath.app.report.suspects import suspicion
+from marginpath.app.tables import NotThere, Table
 
 LIMIT = 4_000_000
 

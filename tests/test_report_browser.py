@@ -11,10 +11,10 @@ import pytest
 from sklearn.datasets import load_iris
 
 import marginpath as mp
-from marginpath import report
-from marginpath.modelfile import Model
-from marginpath.report.planes import planes
-from marginpath.tables import Table
+from marginpath.app import report
+from marginpath.app.modelfile import Model
+from marginpath.app.report.planes import planes
+from marginpath.app.tables import Table
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 from selenium.webdriver.common.keys import Keys  # noqa: E402

@@ -9,13 +9,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
-from test_fidelity import FIXTURES, htru2, mnist35
-from typer.testing import CliRunner
-
-import marginpath as mp
-from marginpath import cli, experiments
-from marginpath.experiments import (
+from marginpath_lab import experiments
+from marginpath_lab.experiments import (
     fig1,
     fig2,
     fig3,
@@ -27,10 +22,16 @@ from marginpath.experiments import (
     pieces,
     real_runs,
 )
-from marginpath.experiments.observing import average, spaced_steps
-from marginpath.experiments.pieces import Pieces
-from marginpath.experiments.settings import PROGRAM, SETTINGS, TEXT, find_settings
-from marginpath.experiments.toy_runs import toy_runs
+from marginpath_lab.experiments.observing import average, spaced_steps
+from marginpath_lab.experiments.pieces import Pieces
+from marginpath_lab.experiments.settings import PROGRAM, SETTINGS, TEXT, find_settings
+from marginpath_lab.experiments.toy_runs import toy_runs
+from sklearn.datasets import load_digits
+from test_fidelity import FIXTURES, htru2, mnist35
+from typer.testing import CliRunner
+
+import marginpath as mp
+from marginpath.app import cli
 
 PUBLISHED = Path(__file__).parents[1] / "docs" / "_static" / "reproduction"
 REFERENCE_NAMES = dict(zip(real_runs.PAPER_METHODS, ("FB_l1", "iFB_a3_l1", "NGD", "iPD"), strict=True))

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from marginpath_lab.experiments import restart
 from naive import random_problem
 
 import marginpath as mp
-from marginpath.experiments import restart
 from marginpath.momentum import FunctionRestart, GradientRestart
 
 BOTH = [GradientRestart(), FunctionRestart()]

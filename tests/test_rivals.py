@@ -21,7 +21,7 @@ from marginpath.solvers import (
     Perceptron,
     Subgradient,
 )
-from marginpath.solvers.pegasos import _drawn, _uniform
+from marginpath.solvers.rivals.pegasos import _drawn, _uniform
 
 SOLVERS = {
     "exponential": GradientDescent(),

@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedKFold
 
 import marginpath as mp
-from marginpath.selection import fold_columns, smoothed
+from marginpath.validation.cross_validation import fold_columns, smoothed
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import pytest
 import scipy.sparse as sp
 
 import marginpath as mp
-from marginpath.spectrum import EXACT, lanczos
+from marginpath.gram.spectrum import EXACT, lanczos
 
 
 def matrices(n):

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from marginpath_lab.experiments import stopping_rules
 from naive import random_problem
 
 import marginpath as mp
 from marginpath import noise
-from marginpath.experiments import stopping_rules
-from marginpath.stopping import (
+from marginpath.path.stopping import (
     APriori,
     Discrepancy,
     LeaveOneOut,

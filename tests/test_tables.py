@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
-from marginpath.tables import Columns, NotThere, Table, Unusable, check_target, read, remarks
+from marginpath.app.tables import Columns, NotThere, Table, Unusable, check_target, read, remarks
 
 ROWS = {"weight": [1.5, 2.5, 3.5], "food": ["hay", "fish", "hay"], "kind": ["a", "b", "a"]}
 

@@ -11,11 +11,11 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from marginpath_lab.experiments import theory_bounds, theory_page
 from naive import random_problem, separable
 
 import marginpath as mp
 from marginpath import theory
-from marginpath.experiments import theory_bounds, theory_page
 
 STEPS, SIZE, COUNT = 5000, 7, 100
 PUBLISHED = Path(__file__).parents[1] / "docs" / "_static" / "theory"

@@ -6,11 +6,11 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from marginpath_lab.experiments.theory_tightest import INEQUALITIES, tightest
 from naive import dual_descent, random_problem
 
 import marginpath as mp
 from marginpath import theory
-from marginpath.experiments.theory_tightest import INEQUALITIES, tightest
 
 SEEDS, KINDS = st.integers(0, 10**6), st.sampled_from(["linear", "kernel"])
 many = settings(max_examples=25, deadline=None)

@@ -4,24 +4,28 @@ One run travels from a heavily regularized classifier to the maximum-margin one;
 the regularization.
 """
 
-from . import datasets, metrics, noise, regression, theory
-from .certificates import duality_gap, margin_bounds
-from .device_tiles import DeviceTiledGram
+from . import metrics, noise, regression, theory
+from .certificates.bounds import duality_gap, margin_bounds
+from .certificates.maximum_margin import MarginStatus, MaximumMargin, maximum_margin
+from .datasets import sets as datasets
 from .estimators import LinearMarginPathClassifier, MarginPathClassifier
-from .gram import Gram
-from .hard_margin import MarginStatus, MaximumMargin, maximum_margin
-from .kernels import Cosine, Gaussian, Kernel, Laplacian, Linear, Polynomial
+from .gram.base import Gram
+from .gram.choose import choose_gram, with_gram
+from .gram.device import DeviceTiledGram
+from .gram.tiled import TiledGram
+from .kernels.functions import Cosine, Gaussian, Kernel, Laplacian, Linear, Polynomial
 from .losses import Exponential, Hinge, Logistic, SquaredHinge
 from .metrics import HeldOutError, Reference
 from .momentum import FunctionRestart, GradientRestart, Inertia
-from .path import Path, Status
-from .placement import choose_gram, with_gram
+from .path.checkpoint import Checkpoint
+from .path.path import Path, Status
+from .path.run import resume, run
+from .path.stopping import APriori, CertifiedMargin, Discrepancy, LeaveOneOut, NoImprovement, QuasiOptimality
 from .plotting import MarginDisplay, PathDisplay
 from .problem import Problem
-from .running import resume, run
 from .schedules import Constant, GeometricDecay, LogDecay, PowerDecay
-from .selection import CrossValidatedPath, cross_validate_path
 from .solvers import (
+    ClusterSweeps,
     CoordinateDescent,
     DualDescent,
     GradientDescent,
@@ -36,22 +40,16 @@ from .solvers import (
     Tikhonov,
     TikhonovSolutions,
 )
-from .stopping import (
-    APriori,
-    CertifiedMargin,
-    Discrepancy,
-    LeaveOneOut,
-    NoImprovement,
-    QuasiOptimality,
-)
-from .tiled import TiledGram
-from .widths import SquaredDistances, WidthSearch, cross_validate_widths, default_widths
+from .validation.cross_validation import CrossValidatedPath, cross_validate_path
+from .validation.widths import SquaredDistances, WidthSearch, cross_validate_widths, default_widths
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
     "APriori",
     "CertifiedMargin",
+    "Checkpoint",
+    "ClusterSweeps",
     "Constant",
     "CoordinateDescent",
     "Cosine",

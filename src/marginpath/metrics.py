@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .arrays import Array, to_numpy
-from .certificates import duality_gap, estimated_margin_bounds, state_margin_bounds
+from .certificates.bounds import duality_gap, estimated_margin_bounds, state_margin_bounds
 from .problem import Problem
 from .solvers.base import State
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import Array, to_numpy
-from .gram import Gram
+from .gram.base import Gram
 
 
 class Problem:

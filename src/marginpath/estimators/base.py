@@ -24,16 +24,18 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from .. import cluster, threads
+from .. import parallel
 from ..arrays import Array, device, is_numpy, namespace, take_rows, to_numpy
-from ..blas import one_blas_thread
-from ..calibration import fit_temperature, probabilities
-from ..certificates import contradictory
+from ..certificates.bounds import contradictory
 from ..devices import on_gpu
-from ..running import Callback
-from ..selection import SELECTIONS, CrossValidatedPath, class_signs
+from ..gram.cluster import Rows, is_dask
+from ..parallel import one_blas_thread
+from ..path.run import Callback
+from ..validation.cross_validation import SELECTIONS, CrossValidatedPath, class_signs
+from . import dask
+from .calibration import fit_temperature, probabilities
 from .callbacks import CallbackSupportMixin, Progress, StepCallbacks, with_callbacks
-from .following import Followed, Follower
+from .path_fit import Followed, Follower
 from .warm_start import defined_by, require_same
 
 
@@ -104,8 +106,8 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         begin = time.monotonic()
         self._check_settings()
         groups = self._groups(params)
-        if cluster.is_dask(X):
-            X, y, sample_weight = cluster.loaded(self, X, y, sample_weight)
+        if is_dask(X):
+            X, y, sample_weight = dask.loaded(self, X, y, sample_weight)
         else:
             X, y = validate_data(self, X, y, ensure_min_samples=2, **self._accepted(X))
         check_classification_targets(y)
@@ -145,7 +147,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
             before=before,
             watch=partial(setattr, self, "_models"),
         )
-        with threads.limited(self.n_jobs), one_blas_thread():
+        with parallel.limited(self.n_jobs), one_blas_thread():
             if before is None:
                 self._prepare(X, sample_weight)
                 self._constant = self._constant_of(X, sample_weight) if self.fit_intercept else 0.0
@@ -197,15 +199,15 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         """
         check_is_fitted(self)
         decision = self.decision_function(X)
-        if cluster.is_dask(decision):
-            return cluster.lazy_probabilities(decision, len(self.classes_), self.temperature_)
+        if is_dask(decision):
+            return dask.lazy_probabilities(decision, len(self.classes_), self.temperature_)
         return beside(probabilities(to_numpy(decision), self.temperature_), decision)
 
     @available_if(_tells_probabilities)
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithm of the probabilities."""
         chance = self.predict_proba(X)
-        return np.log(chance) if cluster.is_dask(chance) else namespace(chance).log(chance)
+        return np.log(chance) if is_dask(chance) else namespace(chance).log(chance)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say which metadata goes where: weights to the fit, and to the splitter what it asks for."""
@@ -225,7 +227,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         check_is_fitted(self)
         if np.all(self.margin_bounds_[0] > 0):
             return True
-        if isinstance(self._X_fit, cluster.Rows):
+        if isinstance(self._X_fit, Rows):
             return None  # to compare the rows would bring them here
         counts = np.flatnonzero(self._models.mass.max(axis=1) > 0)
         rows = take_rows(self._X_fit, counts)
@@ -297,8 +299,8 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
 
     def _validated(self, X: Any) -> Any:
         check_is_fitted(self)
-        if cluster.is_dask(X):
-            return cluster.new_rows(self, X)
+        if is_dask(X):
+            return dask.new_rows(self, X)
         return validate_data(self, X, reset=False, **self._accepted(X))
 
     def _accepted(self, X: Any) -> dict[str, Any]:
@@ -309,8 +311,8 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         return decision[:, 0] if len(self.classes_) == 2 else decision
 
     def _labels(self, decision: Array) -> Array:
-        if cluster.is_dask(decision):
-            return cluster.lazy_labels(decision, self.classes_)
+        if is_dask(decision):
+            return dask.lazy_labels(decision, self.classes_)
         xp = namespace(decision)
         index = xp.astype(decision > 0, xp.int64) if decision.ndim == 1 else xp.argmax(decision, axis=1)
         labels = self.classes_[to_numpy(index)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..path import Path
+from ..path.path import Path
 from ..problem import Problem
 from ..solvers.base import State
 

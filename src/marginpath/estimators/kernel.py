@@ -13,17 +13,18 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..arrays import Array, blocks, is_numpy, namespace, take_columns, take_rows, to_numpy
-from ..cluster import Rows, gram_of, is_dask, lazy_kernel_product
-from ..gram import Gram
-from ..kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, as_kernel, biased
-from ..path import Status
-from ..placement import with_gram
-from ..records import register
-from ..tiled import TiledCross, TiledGram
-from ..widths import SquaredDistances, default_widths, variance
+from ..files.records import register
+from ..gram.base import Gram
+from ..gram.choose import with_gram
+from ..gram.cluster import Rows, gram_of, is_dask
+from ..gram.tiled import TiledCross, TiledGram
+from ..kernels.functions import Gaussian, Kernel, Laplacian, Linear, Polynomial, as_kernel, biased
+from ..path.path import Status
+from ..validation.widths import SquaredDistances, default_widths, variance
 from .base import BasePathClassifier, beside
-from .following import Followed, Follower
+from .dask import lazy_kernel_product
 from .linear import with_constant
+from .path_fit import Followed, Follower
 
 _KERNELS = ("rbf", "poly", "linear", "laplacian", "cosine")
 

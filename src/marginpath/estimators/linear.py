@@ -8,13 +8,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..arrays import Array, namespace, to_numpy
-from ..blas import product
-from ..cluster import Rows, gram_of, is_dask, lazy_product
-from ..gram import Gram
-from ..kernels import Linear, squared_norms
-from ..records import register
+from ..files.records import register
+from ..gram.base import Gram
+from ..gram.cluster import Rows, gram_of, is_dask
+from ..kernels.functions import Linear, squared_norms
+from ..parallel import product
 from .base import BasePathClassifier, beside
-from .following import Followed, Follower
+from .dask import lazy_product
+from .path_fit import Followed, Follower
 
 
 @register

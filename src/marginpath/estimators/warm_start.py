@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..cluster import Rows
-from ..fingerprints import data_digest, row_codes
+from ..gram.cluster import Rows
+from ..gram.fingerprints import data_digest, row_codes
 
 #: Settings that say how far to go, what to keep and with what means; all others define the path.
 MAY_CHANGE = (

@@ -1,20 +1,23 @@
 """Solvers, one method a file; base.py has the protocol."""
 
 from .base import Solver, State
-from .coordinate_descent import CoordinateDescent, CoordinateDescentState
+from .coordinate.cluster import ClusterSweeps, ClusterSweepsState
+from .coordinate.descent import CoordinateDescent, CoordinateDescentState
 from .dual_descent import DualDescent, DualDescentState
-from .gradient_descent import GradientDescent, GradientDescentState
-from .homotopic import HomotopicSubgradient, HomotopicSubgradientState
-from .mirror_descent import MirrorDescent, MirrorDescentState
-from .normalized_gradient import NormalizedGradient, NormalizedGradientState
-from .pegasos import Pegasos
-from .perceptron import Perceptron, SmoothPerceptronState
-from .screened import Screened
-from .screening import ScreenedState
-from .subgradient import Subgradient, SubgradientState
+from .rivals.gradient_descent import GradientDescent, GradientDescentState
+from .rivals.homotopic import HomotopicSubgradient, HomotopicSubgradientState
+from .rivals.mirror_descent import MirrorDescent, MirrorDescentState
+from .rivals.normalized_gradient import NormalizedGradient, NormalizedGradientState
+from .rivals.pegasos import Pegasos
+from .rivals.perceptron import Perceptron, SmoothPerceptronState
+from .rivals.subgradient import Subgradient, SubgradientState
+from .screening.solver import Screened
+from .screening.state import ScreenedState
 from .tikhonov import Tikhonov, TikhonovSolutions
 
 __all__ = [
+    "ClusterSweeps",
+    "ClusterSweepsState",
     "CoordinateDescent",
     "CoordinateDescentState",
     "DualDescent",

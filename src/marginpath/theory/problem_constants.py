@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import Array, to_numpy
-from ..hard_margin import maximum_margin
+from ..certificates.maximum_margin import maximum_margin
 from ..problem import Problem
 
 _EPS = float(np.finfo(np.float64).eps)

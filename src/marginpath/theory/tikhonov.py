@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import Array, to_numpy
-from ..hard_margin import maximum_margin
+from ..certificates.maximum_margin import maximum_margin
 from ..losses import Hinge, Loss
 from ..problem import Problem
 from ..solvers import Tikhonov

@@ -1,0 +1,93 @@
+"""The data of the benchmarks, and smaller parts of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import TfidfTransformer
+
+from marginpath.datasets import sets as datasets
+from marginpath.datasets.sets import Dataset
+
+#: Samples of the data that contestants warm up on.
+SMALL = 240
+#: Samples of a quick benchmark.
+QUICK = 480
+
+_FEATURES = 1000  # of a part with sparse features
+
+
+def part(data: Dataset, n: int, seed: int = 0) -> Dataset:
+    """Return a random part of at most n training samples, every class in proportion, and n test samples.
+
+    Of sparse features the most frequent ones are left: with few samples, most words are nowhere.
+
+    Examples
+    --------
+    >>> smaller = part(datasets.toy(), 10)
+    >>> smaller.X.shape, int(smaller.y.sum())
+    ((10, 2), 0)
+    """
+    if n >= len(data.y):
+        return data
+    order = np.random.default_rng(seed).permutation(len(data.y))
+    rank = np.empty(len(order))
+    for label in np.unique(data.y):
+        own = np.flatnonzero(data.y[order] == label)
+        rank[own] = (np.arange(len(own)) + 0.5) / len(own)
+    keep = order[np.argsort(rank, kind="stable")[:n]]
+    X, X_test = data.X[keep], None if data.X_test is None else data.X_test[:n]
+    if sp.issparse(X) and X.shape[1] > _FEATURES:
+        frequent = np.sort(np.argsort(-X.count_nonzero(axis=0), kind="stable")[:_FEATURES])
+        X, X_test = X[:, frequent], None if X_test is None else X_test[:, frequent]
+    y_test = None if data.y_test is None else data.y_test[:n]
+    return replace(data, X=X, y=data.y[keep], X_test=X_test, y_test=y_test)
+
+
+def sized(data: Dataset, quick: bool) -> Dataset:
+    """Return the data, or a part of them for a quick benchmark."""
+    return part(data, QUICK) if quick else data
+
+
+def title(data: Dataset, extra: str = "") -> str:
+    """Return the name of the data and their size."""
+    return f"{data.name}{extra}, n = {data.X.shape[0]:,}"
+
+
+def mnist(first: int, second: int) -> Dataset:
+    """Return two digits of MNIST, float32, pixels between 0 and 1."""
+    return replace(datasets.load_mnist((first, second)), name=f"MNIST {first} vs {second}")
+
+
+def parity() -> Dataset:
+    """Return all of MNIST, odd digits against even ones."""
+    data = datasets.load_mnist()
+    assert data.y_test is not None
+    y, y_test = (np.where(y % 2 == 1, 1, -1) for y in (data.y, data.y_test))
+    return replace(data, name="MNIST odd vs even", y=y, y_test=y_test)
+
+
+def ijcnn1() -> Dataset:
+    """Return ijcnn1 as a dense float32 array: of its 22 features, 13 are not zero."""
+    data = datasets.load_ijcnn1()
+    return replace(data, X=data.X.toarray().astype(np.float32))
+
+
+def newsgroups() -> Dataset:
+    """Return 20 Newsgroups, weighted by tf-idf with logarithmic counts."""
+    data = datasets.load_20newsgroups()
+    weights = TfidfTransformer(sublinear_tf=True).fit(data.X)
+    X, X_test = (sp.csr_array(weights.transform(X)) for X in (data.X, data.X_test))
+    return replace(data, X=X, X_test=X_test)
+
+
+def a9a() -> Dataset:
+    """Return a9a."""
+    return datasets.load_a9a()
+
+
+def with_constant(X: sp.csr_array) -> sp.csr_array:
+    """Append a constant feature: the intercept of a linear classifier, penalized as LinearSVC does."""
+    return sp.csr_array(sp.hstack([X, np.ones((X.shape[0], 1), dtype=X.dtype)], format="csr"))

@@ -1,0 +1,38 @@
+"""`linear`: sparse features, tuned by 5-fold cross-validation, one against the rest for 20 classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from sklearn.linear_model import SGDClassifier
+from sklearn.svm import LinearSVC
+
+from marginpath.datasets.sets import Dataset
+
+from . import data as sets
+from . import peers
+from .measure import Benchmark, Contestant, Task
+from .ours import LinearPath
+
+
+def tasks(quick: bool) -> Iterator[Task]:
+    """Yield 20 Newsgroups and a9a, with the same settings for both."""
+    yield _task(sets.newsgroups(), quick)
+    yield _task(sets.a9a(), quick)
+
+
+def _task(whole: Dataset, quick: bool) -> Task:
+    data, ours = sets.sized(whole, quick), LinearPath()
+    svc = peers.Grid(lambda: LinearSVC, {"C": peers.LINEAR_C_GRID}, {"loss": "hinge", "random_state": 0})
+    alphas = [float(alpha) for alpha in np.logspace(-6, 0, 7)]
+    sgd = peers.Grid(lambda: SGDClassifier, {"alpha": alphas}, {"random_state": 0})
+    contestants = [
+        Contestant("marginpath", ours, ours.judge),
+        Contestant("LinearSVC, 7 C", svc, svc.judge, target=5),
+        Contestant("SGDClassifier, 7 α", sgd, sgd.judge),
+    ]
+    return Task(sets.title(data), data, sets.part(whole, sets.SMALL), contestants, slack=0.002)
+
+
+BENCHMARK = Benchmark("linear", "how long to tune a linear classifier on sparse features?", tasks)

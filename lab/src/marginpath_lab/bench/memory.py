@@ -1,0 +1,88 @@
+"""Memory: its peak, measured in a child process, where nobody else allocates; and having it at hand."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import sys
+import time
+from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from marginpath.gram.filling import available_memory
+
+if TYPE_CHECKING:
+    from .measure import Contestant
+
+_STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+_MB = 1e6
+
+#: Bytes that are brought to hand before a turn: more than a contestant fills.
+AT_HAND = 2**31
+
+
+@dataclass(frozen=True)
+class ChildTurn:
+    """What a child process tells of its turn."""
+
+    seconds: float
+    warm_up: float
+    facts: Mapping[str, float | str]
+
+
+def in_child(contestant: Contestant, data: Any, small: Any) -> ChildTurn:
+    """Take one turn of a contestant in a fresh process."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(_take_turn, contestant, data, small).result()
+
+
+def _take_turn(contestant: Contestant, data: Any, small: Any) -> ChildTurn:
+    begin = time.perf_counter()
+    contestant.run(contestant.prepare(small))
+    warm_up = time.perf_counter() - begin
+    data = contestant.prepare(data)
+    gc.collect()
+    reset_peak()
+    before = peak_bytes()
+    begin = time.perf_counter()
+    model = contestant.run(data)
+    seconds = time.perf_counter() - begin
+    peak = peak_bytes()
+    facts = {
+        **contestant.judge(model, data),
+        "peak MB": round(peak / _MB),
+        "above data MB": round((peak - before) / _MB),
+    }
+    return ChildTurn(seconds, warm_up, facts)
+
+
+def bring_to_hand(size: int) -> None:
+    """Write to so much memory and free it: a virtual machine may have to find it first, which takes long."""
+    np.ones(min(size, available_memory() // 2), dtype=np.uint8)
+
+
+def peak_bytes() -> int:
+    """Return the largest memory that this process has had, since `reset_peak` where that works.
+
+    Not ``ru_maxrss`` where there is another way: on Linux it starts from the parent's size.
+    """
+    if _STATUS.exists():
+        lines = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines())
+        return int(lines["VmHWM"].split()[0]) * 1024
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def reset_peak() -> None:
+    """Forget the peak, such as that of loading data; where the system cannot, it stays."""
+    try:
+        _RESET.write_text("5")
+    except OSError:
+        return

@@ -1,0 +1,1 @@
+"""The command line: tables, model files, the report page, the demonstration."""

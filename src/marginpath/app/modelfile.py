@@ -1,0 +1,226 @@
+"""A fitted table: preparation and classifier together, in one file that cannot run code when loaded."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import sklearn
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler
+
+from .. import estimators  # noqa: F401  a file may hold its classes
+from ..files.objects import load, save
+from ..files.records import register
+from .tables.columns import Columns, unseen
+from .tables.reading import Table
+
+for _cls in (
+    ColumnTransformer,
+    FunctionTransformer,
+    MaxAbsScaler,
+    OneHotEncoder,
+    Pipeline,
+    SimpleImputer,
+    StandardScaler,
+):
+    register(_cls)  # what the preparation of the columns is made of
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A classifier with the preparation of its columns.
+
+    Attributes
+    ----------
+    pipeline : sklearn.pipeline.Pipeline
+        The steps "prepare" and "classify".
+    columns : Columns
+    target, source : str
+        Names of the target column and of the file that was fitted.
+    impute : bool
+        Whether the preparation fills gaps.
+    rows : array of int
+        The rows of the file that were fitted on, counted from 1.
+    versions : dict
+        Of the packages that wrote the file.
+
+    Examples
+    --------
+    >>> import marginpath as mp
+    >>> from sklearn.datasets import load_iris
+    >>> from marginpath.app.tables import Table
+    >>> data = load_iris(as_frame=True)
+    >>> table = Table("iris", data.data, data.target_names[data.target], "species")
+    >>> model = Model.fit(table, mp.LinearMarginPathClassifier(random_state=0))
+    >>> model.classes, bool(model.pipeline.score(table.X, table.y) > 0.8)
+    (['setosa', 'versicolor', 'virginica'], True)
+    """
+
+    pipeline: Pipeline
+    columns: Columns
+    target: str
+    source: str
+    impute: bool
+    rows: np.ndarray
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def fit(
+        cls,
+        table: Table,
+        classifier: Any,
+        *,
+        categorical: Sequence[str] = (),
+        impute: bool = False,
+        scale: bool = True,
+        watch: Callable[..., Any] | None = None,
+        rows: np.ndarray | None = None,
+    ) -> Model:
+        """Prepare the columns and fit the classifier; ``watch(problem, state, path)`` sees every step."""
+        columns = Columns.of(table, categorical)
+        prepare = columns.preparation(impute=impute, scale=scale)
+        X = prepare.fit_transform(columns.values(table, impute=impute))
+        _fit_watched(classifier, X, table.y, watch)
+        pipeline = Pipeline([("prepare", prepare), ("classify", classifier)])
+        rows = np.arange(1, table.n_rows + 1) if rows is None else rows
+        return cls(pipeline, columns, table.target, table.name, impute, rows, _versions())
+
+    @property
+    def classifier(self) -> Any:
+        """The fitted classifier."""
+        return self.pipeline["classify"]
+
+    @property
+    def prepare(self) -> Any:
+        """The fitted transformer of the columns."""
+        return self.pipeline["prepare"]
+
+    @property
+    def classes(self) -> list[str]:
+        """The classes as text."""
+        return [str(label) for label in self.classifier.classes_]
+
+    def prepared(self, table: Table) -> Any:
+        """Return the rows of a table as the classifier takes them."""
+        return self.prepare.transform(self.columns.values(table, impute=self.impute))
+
+    def is_fitted_on(self, X: Any) -> bool:
+        """Whether these are the prepared rows of the fit."""
+        known = self.classifier._X_fit
+        if X.shape != known.shape:
+            return False
+        return not (known != X).nnz if hasattr(known, "nnz") else bool(np.array_equal(X, known))
+
+    def remarks(self, table: Table) -> list[str]:
+        """Return a sentence for every column with values that the model has not seen."""
+        if self.columns.n_sparse:
+            return []
+        return unseen(self.columns.values(table, impute=self.impute), self.prepare, self.columns)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The names of the columns after the preparation."""
+        if self.columns.n_sparse:
+            return [f"x{j + 1}" for j in range(self.columns.n_sparse)]
+        return [str(name) for name in self.prepare.get_feature_names_out()]
+
+    @property
+    def cv_error(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Mean and standard deviation over the folds at every step 1, 2, …; None without folds.
+
+        With a scorer other than the accuracy, of 1 − score.
+        """
+        if self.classifier.stopping not in ("cv", "holdout"):
+            return None
+        scores = self.classifier.path_["scores"][1:]
+        return 1 - scores.mean(axis=1), scores.std(axis=1)
+
+    @property
+    def reason(self) -> str:
+        """Why this step was chosen, in a sentence."""
+        clf = self.classifier
+        step, folds = clf.step_, self.cv_error
+        if folds is not None:
+            return f"Step {step} is kept: {_reason_of_folds(clf, folds)}."
+        if clf.stopping == "margin":
+            return (
+                f"Step {step} is kept: the maximum margin was asked for, and this step is the closest to it."
+            )
+        if clf.stopping == "discrepancy":
+            return (
+                f"Step {step} is kept: from here on the classifier agrees with more of the labels "
+                f"than a share of "
+                f"{clf.noise_level:.0%} wrong ones allows."
+            )
+        return f"Step {step} is kept: the last one, since no stopping rule was asked for."
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write the model to one file, whole or not at all."""
+        save(file, self)
+
+    @classmethod
+    def load(cls, file: str | os.PathLike[str]) -> Model:
+        """Read a model; no classes are made but the records of this package and those of the preparation."""
+        if not os.path.exists(file):
+            raise FileNotFoundError(f"There is no file {os.fspath(file)}.")
+        return load(file, cls, "model", " Write one with: marginpath fit")
+
+    @property
+    def age(self) -> str | None:
+        """A sentence where the scikit-learn at hand is another one than that of the fit."""
+        fitted, here = self.versions.get("scikit-learn", ""), sklearn.__version__
+        if fitted.split(".")[:2] == here.split(".")[:2]:
+            return None
+        return (
+            f"The model was fitted with scikit-learn {fitted}, and this is {here}: fit it again if "
+            f"anything looks "
+            f"odd."
+        )
+
+
+def is_model(file: str | os.PathLike[str]) -> bool:
+    """Whether a file has the looks of a stored model or path."""
+    try:
+        with zipfile.ZipFile(file) as stored:
+            return "header.json.npy" in stored.namelist()
+    except (OSError, zipfile.BadZipFile):
+        return False
+
+
+def _fit_watched(classifier: Any, X: Any, y: Any, watch: Callable[..., Any] | None) -> None:
+    """Fit, with one more callback of the run."""
+    classifier._watchers = () if watch is None else (watch,)
+    try:
+        classifier.fit(X, y)
+    finally:
+        del classifier._watchers
+
+
+def _reason_of_folds(clf: Any, folds: tuple[np.ndarray, np.ndarray]) -> str:
+    mean, spread = (float(part[clf.step_ - 1]) for part in folds)
+    lowest = "lowest" if clf.selection == "best" else "lowest smoothed"
+    if clf.stopping == "holdout":
+        return f"the {lowest} error on the {clf.validation_fraction:.0%} of the rows set aside, {mean:.1%}"
+    n_folds = clf.path_["scores"].shape[1]
+    measured = "error" if clf.scoring is None else f"1 − {clf.scoring}"
+    if clf.selection == "one_se":
+        return (
+            f"the first within one standard error of the lowest cross-validated {measured}, "
+            f"{mean:.1%} ± {spread:.1%} "
+            f"over {n_folds} folds"
+        )
+    return f"the {lowest} cross-validated {measured}, {mean:.1%} ± {spread:.1%} over {n_folds} folds"
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {"marginpath": version("marginpath"), "scikit-learn": sklearn.__version__, "numpy": np.__version__}

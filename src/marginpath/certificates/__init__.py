@@ -1,0 +1,1 @@
+"""What a dual vector proves of the maximum margin, and the maximum margin itself."""

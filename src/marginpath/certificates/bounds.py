@@ -1,0 +1,231 @@
+"""Certificates: what a dual vector proves, rounding included; and estimates of it, which cost nothing.
+
+The maximum margin is max min_i y_i⟨w, x_i⟩ over ‖w‖ ≤ 1. For any v = −u ≥ 0 with m = A v and
+‖w‖² = vᵀm > 0 it lies between min_i m_i / ‖w‖ and ‖w‖ / Σ v_i.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..arrays import Array, to_numpy
+from ..files.records import register
+from ..gram.compensated import compensated_product, relative_error
+from ..losses import Hinge
+from ..parallel import one_blas_thread
+from ..problem import Problem
+from ..solvers.base import State
+
+_EPS = float(np.finfo(np.float64).eps)
+_TINY = float(np.finfo(np.float64).tiny)
+_SHORTEST = 1e-280  # √K_ii of a sample whose v_i is left out: its scaled v_i would overflow
+
+
+def margin_bounds(problem: Problem, u: Array) -> tuple[Array, Array]:
+    """Return (lower, upper) bounds on the maximum margin, per column: a proof.
+
+    They are computed from u and the data alone, by a new product with float64 sums whose worst-case rounding
+    is added, so that they hold for any u, whatever solver it comes from. "The data" are the features of
+    ``Gram.linear``, the samples of a Gram matrix that is not stored, and else the kernel values as they are
+    stored; of a margin that is too small for their precision, ``gram.resolution``, nothing is claimed. An
+    upper end ≤ ε says that nothing separates the data with a margin over ε.
+
+    Parameters
+    ----------
+    u : array of the shape of y
+        Any u ≤ 0, such as ``path.last.u``. Entries of samples that do not count are taken for 0.
+
+    Examples
+    --------
+    >>> import numpy as np, marginpath as mp
+    >>> problem = mp.Problem(mp.Gram.linear(np.array([[1.0, 1.0], [-1.0, -1.0]])), [1, -1])
+    >>> lower, upper = mp.margin_bounds(problem, np.array([-0.25, -0.25]))
+    >>> print(round(float(lower), 6), round(float(upper), 6))
+    1.414214 1.414214
+    """
+    values = to_numpy(u)
+    if tuple(values.shape) != problem.shape:
+        raise ValueError(f"u has shape {tuple(values.shape)}, but that of y, {problem.shape}, is needed.")
+    if not np.all(values <= 0):
+        raise ValueError("u must be at most 0 everywhere (v = −u ≥ 0) for its bounds to hold.")
+    lower, upper = _proved(problem, values)
+    if problem.gram.rounding:
+        _warn_where_limited(problem, values, lower, upper)
+    xp, where = problem.xp, problem.gram.device
+    return xp.asarray(lower, device=where), xp.asarray(upper, device=where)
+
+
+def state_margin_bounds(problem: Problem, state: State) -> tuple[Array, Array]:
+    """Return what :func:`margin_bounds` proves by the u of a state; what is not under 0 is taken for 0."""
+    return margin_bounds(problem, _feasible(to_numpy(state.u)))
+
+
+def estimated_margin_bounds(problem: Problem, state: State) -> tuple[Array, Array]:
+    """Return the two ends from the scores that the state has: free, and no proof.
+
+    The scores are rounded, in float32 visibly, and those of coordinate sweeps are sums of many updates.
+    """
+    xp = problem.xp
+    zero = xp.zeros_like(state.u)
+    v = xp.where(problem.mass > 0, xp.maximum(-state.u, zero), zero)
+    scores = state.scores - getattr(state, "offset", 0.0)  # an intercept is no part of K(Y∘u)
+    squared, total = problem.squared_norm(-v, scores), xp.sum(v, axis=0)
+    norm = xp.sqrt(xp.maximum(squared, xp.zeros_like(squared)))
+    one, cap = xp.ones_like(norm), problem.smallest(problem.roots)
+    lower = problem.smallest(problem.margins(scores)) / xp.where(norm > 0, norm, one)
+    upper = norm / xp.where(total > 0, total, one)
+    return xp.where(norm > 0, lower, 0 * norm), xp.minimum(xp.where(total > 0, upper, cap), cap)
+
+
+@register
+@dataclass(frozen=True)
+class MarginProofs:
+    """Bounds on the maximum margin, proved by some steps of a path: what one step proves holds for all.
+
+    Attributes
+    ----------
+    steps : array of int (s,)
+        The steps with a proof, in order; the first is 0, where w = 0 proves that no margin is under 0.
+    lower, upper : arrays (s, k)
+        The bounds proved there, per column.
+
+    Examples
+    --------
+    >>> proofs = MarginProofs(np.array([0, 5]), np.array([[0.0], [0.8]]), np.array([[2.0], [1.2]]))
+    >>> proofs.best
+    (array([0.8]), array([1.2]))
+    >>> proofs.up_to(np.array([3, 5]))[0].ravel()
+    array([0. , 0.8])
+    """
+
+    steps: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+    @classmethod
+    def of(cls, problem: Problem, steps: Sequence[int], u: Callable[[int], np.ndarray]) -> Self:
+        """Prove by u(step) for each of the steps; one product serves all columns of all of them."""
+        k = problem.shape[1]
+        repeated = problem.columns(problem.xp.asarray(np.tile(np.arange(k), len(steps))))
+        ends = margin_bounds(repeated, np.concatenate([_feasible(u(step)) for step in steps], axis=1))
+        lower, upper = (to_numpy(end).reshape(len(steps), k) for end in ends)
+        return cls(np.asarray(steps), lower, upper)
+
+    @property
+    def best(self) -> tuple[np.ndarray, np.ndarray]:
+        """(lower, upper), the best of all steps, per column."""
+        return _in_order(self.lower.max(axis=0), self.upper.min(axis=0))
+
+    def up_to(self, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the best bounds (len(steps), k) that are proved by each step."""
+        last = np.searchsorted(self.steps, steps, side="right") - 1
+        lower, upper = np.maximum.accumulate(self.lower), np.minimum.accumulate(self.upper)
+        return _in_order(lower[last], upper[last])
+
+    def with_step(self, step: int, lower: np.ndarray, upper: np.ndarray) -> Self:
+        """Return these proofs and that of a later step."""
+        return replace(
+            self,
+            steps=np.append(self.steps, step),
+            lower=np.vstack([self.lower, lower]),
+            upper=np.vstack([self.upper, upper]),
+        )
+
+
+@one_blas_thread()
+def _proved(problem: Problem, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the two ends for u ≤ 0: any v ≥ 0 proves, so that v may be scaled and cut."""
+    gram, roots = problem.gram, problem.gram.roots[:, None]
+    Y, mass = (to_numpy(x).astype(np.float64).reshape(len(u), -1) for x in (problem.Y, problem.mass))
+    counts = mass > 0
+    v = np.where(counts & (roots > _SHORTEST), -u.astype(np.float64).reshape(Y.shape), 0.0)
+    v = np.where(np.isfinite(v).all(axis=0), v, 0.0)
+    v = np.ldexp(v, -_exponent(v))
+    v = np.ldexp(v, -_exponent(roots * v))  # √K_ii v_i ≤ 1
+    cap = np.where(counts, roots, np.inf).min(axis=0)
+    found, floor = gram.enclose(Y * v), gram.resolution**0.5 * gram.length(v)
+    high = np.maximum(found.high, floor)
+    total = compensated_product(v, np.ones(len(v))) * (1 - relative_error(len(v)))
+    smallest = np.where(counts, Y * found.product - found.error, np.inf).min(axis=0)
+    smallest = np.where(found.low >= floor, smallest, np.minimum(smallest, 0))  # w may be 0
+    norm = np.where(smallest > 0, high, found.low)
+    some, w = total > 0, (total > 0) & (norm > 0)
+    lower = np.where(w, _downwards(smallest / np.where(w, norm, 1)), 0)
+    upper = np.minimum(np.where(some, -_downwards(-high / np.where(some, total, 1)), cap), cap)
+    shape = problem.shape[1:]
+    return _in_order(lower.reshape(shape), upper.reshape(shape))
+
+
+def _in_order(lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the two ends, exchanged where they cross, as they may by the rounding of kernel values."""
+    return np.minimum(lower, upper), np.maximum(lower, upper)
+
+
+def _feasible(u: np.ndarray) -> np.ndarray:
+    """Return u where it is under 0, and 0 elsewhere: what a path that overflowed has left, too."""
+    return np.where((u < 0) & np.isfinite(u), u, 0)
+
+
+def _exponent(values: np.ndarray) -> np.ndarray:
+    """Return the e for which 2^e is just over the largest value, per column."""
+    return np.asarray(np.frexp(values.max(axis=0))[1])
+
+
+def _downwards(x: np.ndarray) -> np.ndarray:
+    """Return x, less than a few of its last digits."""
+    return np.asarray(x - (8 * _EPS * np.abs(x) + _TINY))
+
+
+def _warn_where_limited(problem: Problem, u: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
+    """Say where the interval is wide because the entries of the matrix are rounded beyond their dtype."""
+    v = np.abs(u).astype(np.float64).reshape(len(u), -1)
+    length = (problem.gram.roots @ v / np.maximum(v.sum(axis=0), _TINY)).reshape(upper.shape)
+    if np.any(problem.gram.rounding * length**2 > (upper - lower) * upper / 4):  # a margin is off by δ r²/‖w‖
+        warnings.warn(
+            f"The precision of the stored kernel matrix limits this certificate: its entries are rounded by "
+            f"up to {problem.gram.rounding:.1g}, which is most of the interval. Store it with "
+            f"precision='float32' or 'tf32' for a narrower one.",
+            stacklevel=3,
+        )
+
+
+def duality_gap(problem: Problem, state: State) -> Array:
+    """Return the duality gap of the hinge-loss problem at the state's λ_t, per column.
+
+    It is ‖w‖² + Σ u_i + Σ_i b_i max(0, 1 − m_i) ≥ 0 with b_i = weight_i/λ_t, and bounds the distance to the
+    solution at λ_t: ½‖w − w_λ‖² ≤ gap. It is infinite where λ_t = 0 and a margin is under 1.
+    """
+    xp = problem.xp
+    hinge = Hinge().value(problem.margins(state.scores))
+    active = (hinge > 0) & (problem.mass > 0)
+    one, zero = xp.ones_like(hinge), xp.zeros_like(hinge)
+    loss = xp.where(active, problem.box(state.bound) * xp.where(active, hinge, one), zero)
+    return problem.squared_norm(state.u, state.scores) + xp.sum(state.u + loss, axis=0)
+
+
+def contradictory(X: Any, codes: np.ndarray) -> bool:
+    """Return whether two equal rows of X have different labels: then nothing separates the classes.
+
+    Examples
+    --------
+    >>> contradictory(np.array([[1.0], [2.0], [1.0]]), np.array([0, 1, 1]))
+    True
+    """
+    first: dict[bytes, int] = {}
+    rows = (_row_bytes(X, i) for i in range(X.shape[0]))
+    return any(first.setdefault(row, code) != code for row, code in zip(rows, codes.tolist(), strict=True))
+
+
+def _row_bytes(X: Any, i: int) -> bytes:
+    if not sp.issparse(X):
+        return bytes((X[i] + 0.0).tobytes())  # −0 is 0
+    part = slice(X.indptr[i], X.indptr[i + 1])
+    index, values = X.indices[part], X.data[part]
+    order = np.argsort(index)[values[np.argsort(index)] != 0]
+    return bytes(index[order].astype(np.int64).tobytes() + values[order].tobytes())

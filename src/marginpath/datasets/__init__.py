@@ -1,0 +1,23 @@
+"""Data sets: seeded generators of the paper's synthetic sets, and loaders of real ones."""
+
+from .sets import (
+    Dataset,
+    gaussian_mixture,
+    load_20newsgroups,
+    load_a9a,
+    load_htru2,
+    load_ijcnn1,
+    load_mnist,
+    toy,
+)
+
+__all__ = [
+    "Dataset",
+    "gaussian_mixture",
+    "load_20newsgroups",
+    "load_a9a",
+    "load_htru2",
+    "load_ijcnn1",
+    "load_mnist",
+    "toy",
+]

@@ -1,0 +1,321 @@
+"""Data sets: seeded generators of the paper's synthetic sets, and loaders of real ones."""
+
+import gzip
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy.sparse import csr_array
+from sklearn.datasets import load_svmlight_file
+
+from marginpath.datasets.downloads import find_file
+
+__all__ = [
+    "Dataset",
+    "gaussian_mixture",
+    "load_20newsgroups",
+    "load_a9a",
+    "load_htru2",
+    "load_ijcnn1",
+    "load_mnist",
+    "toy",
+]
+
+Settings = Literal["text", "program"]
+
+_TOY_SOLUTION = np.array([0.5, 0.5])
+_TOY_SUPPORT = np.array([[0.5, 1.5], [1.5, 0.5]])
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Samples and labels of one data set, in a training and a test part.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+    X, X_test : ndarray or csr_array of shape (n, d)
+        Samples; `X_test` is None where there is no test part.
+    y, y_test : ndarray of int, shape (n,)
+        Labels: -1 and +1, or 0, 1, 2, … for several classes.
+    target_names : tuple of str
+        Names of the classes, in increasing order of their labels.
+
+    Examples
+    --------
+    >>> toy().X.shape
+    (80, 2)
+    """
+
+    name: str
+    X: Any
+    y: NDArray[np.int64]
+    X_test: Any
+    y_test: NDArray[np.int64] | None
+    target_names: tuple[str, ...]
+
+
+def toy(settings: Settings = "text", seed: int = 0) -> Dataset:
+    """Draw the paper's toy set: 40 + 40 points whose maximum-margin solution is w* = (1/2, 1/2).
+
+    The support vectors ±(1/2, 3/2) and ±(3/2, 1/2) are the first two points of each class. A point
+    with y⟨w*, x⟩ ≤ 1 is drawn again, so no other point is a support vector and w* is exact.
+
+    Parameters
+    ----------
+    settings : {"text", "program"}
+        "text": the paper leaves open how the other 76 points are drawn; here they are uniform on
+        the square [-4, 4]² outside the margin. "program": N(±(2, 2), 0.45² I), as in the
+        authors' program.
+    seed : int
+        Passed to `numpy.random.default_rng`.
+
+    Returns
+    -------
+    Dataset
+        The class +1, then the class -1; no test part.
+
+    Examples
+    --------
+    >>> data = toy("program")
+    >>> float(np.min(data.y * (data.X @ [0.5, 0.5])))
+    1.0
+    """
+    _check_settings(settings)
+    rng = np.random.default_rng(seed)
+
+    def draw_class() -> NDArray[np.float64]:
+        points = list(_TOY_SUPPORT)
+        while len(points) < 40:
+            point = rng.uniform(-4, 4, 2) if settings == "text" else rng.normal(2, 0.45, 2)
+            if point @ _TOY_SOLUTION > 1:
+                points.append(point)
+        return np.array(points)
+
+    X = np.vstack([draw_class(), -draw_class()])
+    return Dataset("toy", X, np.repeat([1, -1], 40), None, None, ("-1", "+1"))
+
+
+def gaussian_mixture(
+    settings: Settings = "text", n_samples: int = 600, n_test: int = 600, seed: int = 0
+) -> Dataset:
+    """Draw two overlapping Gaussian classes in the plane, N(±(1/2, 1/2), σ² I).
+
+    Parameters
+    ----------
+    settings : {"text", "program"}
+        "text": the paper's N(·, 0.4), 0.4 read as the variance, σ = √0.4 ≈ 0.63. "program":
+        standard deviation σ = 0.4, as in the authors' program.
+    n_samples, n_test : int
+        How many training and test points, an even number each, half of them in either class.
+        The training points do not depend on `n_test`; ``n_test=0``: no test part.
+    seed : int
+        Passed to `numpy.random.default_rng`.
+
+    Returns
+    -------
+    Dataset
+        The class +1, then the class -1, in both parts.
+
+    Examples
+    --------
+    >>> data = gaussian_mixture("program", n_samples=20, n_test=10)
+    >>> data.X.shape, data.X_test.shape, int(data.y.sum())
+    ((20, 2), (10, 2), 0)
+    """
+    _check_settings(settings)
+    if n_samples < 2 or n_samples % 2 or n_test < 0 or n_test % 2:
+        raise ValueError(
+            f"n_samples is {n_samples} and n_test is {n_test}; even numbers are needed, "
+            "at least 2 and at least 0, for classes of equal size"
+        )
+    rng = np.random.default_rng(seed)
+    sigma = np.sqrt(0.4) if settings == "text" else 0.4
+
+    def draw(n: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        y = np.repeat([1, -1], n // 2)
+        return 0.5 * y[:, None] + sigma * rng.standard_normal((n, 2)), y
+
+    X, y = draw(n_samples)
+    X_test, y_test = draw(n_test) if n_test else (None, None)
+    return Dataset("gaussian mixture", X, y, X_test, y_test, ("-1", "+1"))
+
+
+def load_mnist(digits: tuple[int, int] | None = None, *, dtype: DTypeLike = np.float32) -> Dataset:
+    """Load MNIST, 60,000 + 10,000 images of 28 × 28 pixels, scaled to [0, 1].
+
+    Parameters
+    ----------
+    digits : pair of int, or None
+        None: all ten digits, y = 0, …, 9. A pair such as (3, 5): these two only, y = -1 for the
+        first and +1 for the second.
+    dtype : dtype
+        Of the pixels.
+
+    Returns
+    -------
+    Dataset
+        Images in the order of the files, not sorted by class.
+
+    Examples
+    --------
+    >>> load_mnist(digits=(3, 5)).X.shape  # doctest: +SKIP
+    (11552, 784)
+    """
+    if digits is not None and (len(digits) != 2 or len({*digits} & {*range(10)}) != 2):
+        raise ValueError(f"digits is {digits}; None or two different digits, 0 to 9, are needed")
+
+    def read(part: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        pixels = _read_idx(find_file(f"mnist/{part}-images-idx3-ubyte.gz"))
+        y = _read_idx(find_file(f"mnist/{part}-labels-idx1-ubyte.gz")).astype(np.int64)
+        pixels = pixels.reshape(len(y), -1)
+        if digits is not None:
+            pixels, y = pixels[np.isin(y, digits)], y[np.isin(y, digits)]
+            y = np.where(y == digits[1], 1, -1)
+        return np.divide(pixels, 255, dtype=dtype), y
+
+    names = range(10) if digits is None else digits
+    return Dataset("MNIST", *read("train"), *read("t10k"), tuple(str(digit) for digit in names))
+
+
+def load_htru2(
+    standardize: bool = True,
+    train_fraction: float = 0.7,
+    seed: int = 0,
+    *,
+    dtype: DTypeLike = np.float64,
+) -> Dataset:
+    """Load HTRU2: 17,898 pulsar candidates with 8 features, y = +1 for the 1,639 pulsars.
+
+    The rows are put into a random order and then cut: the training part, followed by the test
+    part, are the rows ``numpy.random.default_rng(seed).permutation(17898)`` of the file.
+
+    Parameters
+    ----------
+    standardize : bool
+        Whether to bring every column to mean 0 and standard deviation 1 (ddof = 1) over all rows,
+        those of the test part included, as in the authors' program.
+    train_fraction : float
+        Share of the rows in the training part, between 0 and 1.
+    seed : int
+        Passed to `numpy.random.default_rng`.
+    dtype : dtype
+        Of the features; they are standardized in double precision.
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> load_htru2().X.shape  # doctest: +SKIP
+    (12529, 8)
+    """
+    if not 0 < train_fraction < 1:
+        raise ValueError(f"train_fraction is {train_fraction}; a number between 0 and 1 is needed")
+    table = np.loadtxt(find_file("htru2/HTRU_2.csv"), delimiter=",")
+    X, y = table[:, :-1], np.where(table[:, -1] == 1, 1, -1)
+    if standardize:
+        X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
+    order = np.random.default_rng(seed).permutation(len(y))
+    X, y = X[order].astype(dtype), y[order]
+    cut = round(train_fraction * len(y))
+    return Dataset("HTRU2", X[:cut], y[:cut], X[cut:], y[cut:], ("not a pulsar", "pulsar"))
+
+
+def load_a9a() -> Dataset:
+    """Load a9a, the Adult census data: 32,561 + 16,281 sparse rows of 123 binary features.
+
+    Returns
+    -------
+    Dataset
+        `X` and `X_test` are CSR; y = +1 for an income above 50,000 dollars.
+
+    Examples
+    --------
+    >>> load_a9a().X.shape  # doctest: +SKIP
+    (32561, 123)
+    """
+
+    def read(name: str) -> tuple[Any, NDArray[np.int64]]:
+        X, y = load_svmlight_file(str(find_file(name)), n_features=123, zero_based=False)
+        return _csr(X.data, X.indices, X.indptr, X.shape), y.astype(np.int64)
+
+    return Dataset("a9a", *read("a9a/a9a"), *read("a9a/a9a.t"), ("<=50K", ">50K"))
+
+
+def load_ijcnn1() -> Dataset:
+    """Load ijcnn1, of the IJCNN 2001 challenge: 49,990 sparse rows of 22 features, no test part.
+
+    Returns
+    -------
+    Dataset
+        `X` is CSR; y = +1 for 4,853 rows.
+
+    Examples
+    --------
+    >>> load_ijcnn1().X.shape  # doctest: +SKIP
+    (49990, 22)
+    """
+    with np.load(find_file("ijcnn1/ijcnn1.npz")) as file:
+        X, y = _csr_of_file(file), file["y"].astype(np.int64)
+    return Dataset("ijcnn1", X, y, None, None, ("-1", "+1"))
+
+
+def load_20newsgroups() -> Dataset:
+    """Load 20 Newsgroups, split by date: word counts of 11,314 + 7,532 messages, 53,659 words.
+
+    The file is not published in this form and only read from the folder of MARGINPATH_DATA or
+    from the cache folder: ``20news/20news_counts.npz``, the CSR arrays `data`, `indices`, `indptr`
+    and `shape`, the classes `class20`, the same with the prefix ``test_``, and `names`.
+
+    Returns
+    -------
+    Dataset
+        `X` and `X_test` are CSR; y = 0, …, 19.
+
+    Examples
+    --------
+    >>> load_20newsgroups().target_names[0]  # doctest: +SKIP
+    'alt.atheism'
+    """
+    with np.load(find_file("20news/20news_counts.npz")) as file:
+        train = _csr_of_file(file), file["class20"].astype(np.int64)
+        test = _csr_of_file(file, "test_"), file["test_class20"].astype(np.int64)
+        names = tuple(str(name) for name in file["names"])
+    return Dataset("20 Newsgroups", *train, *test, names)
+
+
+def _check_settings(settings: str) -> None:
+    if settings not in ("text", "program"):
+        raise ValueError(f'settings is "{settings}"; "text" or "program" is needed')
+
+
+def _csr_of_file(file: Mapping[str, NDArray[Any]], prefix: str = "") -> Any:
+    return _csr(*(file[prefix + key] for key in ("data", "indices", "indptr", "shape")))
+
+
+def _csr(data: Any, indices: Any, indptr: Any, shape: Any) -> Any:
+    # Many of scikit-learn's compiled solvers take 32-bit indices only.
+    arrays = data.astype(np.float64), indices.astype(np.int32), indptr.astype(np.int32)
+    return csr_array(arrays, shape=tuple(shape))
+
+
+def _read_idx(path: Path) -> NDArray[np.uint8]:
+    """Read a gzipped file in the IDX format of unsigned bytes."""
+    try:
+        content = gzip.decompress(path.read_bytes())
+    except (OSError, EOFError, zlib.error):
+        content = b""
+    # Two zero bytes, the type (8: unsigned byte), the number of axes, and their lengths.
+    if content[:3] != b"\0\0\x08":
+        raise ValueError(
+            f'"{path}" is not a whole, gzipped IDX file of unsigned bytes; delete it and load the data again'
+        )
+    shape = np.frombuffer(content, dtype=">i4", count=content[3], offset=4)
+    return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * content[3]).reshape(shape)

@@ -1,0 +1,1 @@
+"""Fitted classifiers for other programs: ONNX, and skops."""

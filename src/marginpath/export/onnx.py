@@ -1,0 +1,211 @@
+"""ONNX: the fitted classifiers as graphs that run without Python, through skl2onnx."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.pipeline import Pipeline
+
+from ..estimators import LinearMarginPathClassifier, MarginPathClassifier
+
+__all__ = ["register", "to_onnx"]
+
+# What skl2onnx may be asked of any classifier.
+_OPTIONS = {
+    "zipmap": [True, False, "columns"],
+    "raw_scores": [True, False],
+    "output_class_labels": [False, True],
+    "nocl": [True, False],
+}
+
+
+def to_onnx(model: Any, X: Any, *, target_opset: int | None = None) -> Any:
+    """Return a fitted classifier, or a Pipeline that ends in one, as an ONNX model.
+
+    Its outputs are the label and, for every class, the probability; the decision value where the classifier
+    has no probabilities (two classes: −f and f). Inside, the graph computes in float64.
+
+    Parameters
+    ----------
+    model : MarginPathClassifier, LinearMarginPathClassifier or Pipeline
+        With a kernel that has a name: a callable has no graph, and a precomputed kernel no samples.
+    X : array (n_samples, n_features)
+        Any samples, float32 or float64: the model takes what has their type.
+    target_opset : int, optional
+        The version of ONNX to write; None takes the newest that skl2onnx knows.
+
+    Returns
+    -------
+    onnx.ModelProto
+
+    Examples
+    --------
+    >>> import numpy as np, marginpath as mp
+    >>> from marginpath.export.onnx import to_onnx
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = to_onnx(mp.LinearMarginPathClassifier(random_state=0).fit(X, y), X.astype(np.float32))
+    >>> [output.name for output in model.graph.output]
+    ['label', 'probabilities']
+    """
+    register()
+    last = model[-1] if isinstance(model, Pipeline) else model
+    if not isinstance(last, MarginPathClassifier | LinearMarginPathClassifier):
+        raise TypeError(
+            f"to_onnx takes a classifier of marginpath or a Pipeline that ends in one, got "
+            f"{type(last).__name__}. For other compositions call register() and use skl2onnx.to_onnx."
+        )
+    options = {id(last): {"zipmap": False, "raw_scores": not hasattr(last, "temperature_")}}
+    made = _skl2onnx().to_onnx(model, X[:1], options=options, target_opset=target_opset)
+    oldest = import_module("onnx.helper").find_min_ir_version_for
+    made.ir_version = oldest(made.opset_import)  # for runtimes older than the installed onnx
+    return made
+
+
+def register() -> None:
+    """Tell skl2onnx about both classifiers, so that ``skl2onnx.to_onnx`` converts what contains them.
+
+    Examples
+    --------
+    >>> register()
+    >>> import skl2onnx
+    >>> skl2onnx.get_model_alias(MarginPathClassifier)
+    'MarginPathClassifier'
+    """
+    skl2onnx = _skl2onnx()
+    shapes = import_module("skl2onnx.common.shape_calculator").calculate_linear_classifier_output_shapes
+    for cls in (MarginPathClassifier, LinearMarginPathClassifier):
+        skl2onnx.update_registered_converter(cls, cls.__name__, shapes, _convert, options=_OPTIONS)
+
+
+def _skl2onnx() -> Any:
+    try:
+        return import_module("skl2onnx")
+    except ImportError:
+        raise ImportError('ONNX export needs skl2onnx: pip install "marginpath[onnx]".') from None
+
+
+def _convert(scope: Any, operator: Any, container: Any) -> None:
+    """Add the nodes of a classifier: scores, then label and probabilities."""
+    clf, graph = operator.raw_operator, _Graph(container.target_opset)
+    raw = container.get_options(clf, {"raw_scores": False})["raw_scores"]
+    if not raw and not hasattr(clf, "temperature_"):
+        raise ValueError(
+            f"stopping={clf.stopping!r} leaves no probabilities at this step. Convert the decision values: "
+            f"marginpath.export.onnx.to_onnx, or options={{id(clf): {{'raw_scores': True}}}}."
+        )
+    double = import_module("skl2onnx.proto").onnx_proto.TensorProto.DOUBLE
+    X = graph.Cast(operator.inputs[0], to=double)
+    scores = _scores(graph, clf, X)
+    label, values = operator.outputs
+    graph.Identity(_labels(graph, clf, scores), output_names=[label]).add_to(scope, container)
+    kind = import_module("skl2onnx.common.data_types").guess_proto_type(values.type)
+    told = _both(graph, clf, scores) if raw else _probabilities(graph, clf, scores)
+    graph.Cast(told, to=kind, output_names=[values]).add_to(scope, container)
+
+
+class _Graph:
+    """Nodes of one version of ONNX by their names: ``graph.Add(a, b)``."""
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        self.operators = import_module("skl2onnx.algebra.onnx_ops")
+
+    def __getattr__(self, name: str) -> Any:
+        node = getattr(self.operators, f"Onnx{name}")
+        return lambda *inputs, **settings: node(*inputs, op_version=self.version, **settings)
+
+
+def _scores(graph: _Graph, clf: Any, X: Any) -> Any:
+    """Return f(x), a column for each column of the classifier."""
+    if isinstance(clf, LinearMarginPathClassifier):
+        products = graph.MatMul(X, _double(clf.coef_.T))
+    else:
+        products = graph.MatMul(_kernel(graph, clf, X), _double(clf.dual_coef_.T))
+    return graph.Add(products, _double(clf.intercept_.reshape(1, -1)))
+
+
+def _kernel(graph: _Graph, clf: Any, X: Any) -> Any:
+    """Return k(x, x_i) with the samples that have a coefficient."""
+    if clf.kernel not in _KERNELS:
+        reason = "its matrix is computed elsewhere" if clf.kernel == "precomputed" else "code is no graph"
+        raise ValueError(
+            f"kernel={clf.kernel!r} cannot be converted to ONNX: {reason}. Kernels that can: "
+            f"{', '.join(_KERNELS)}."
+        )
+    Z = clf.support_vectors_
+    Z = _double(Z.toarray() if sp.issparse(Z) else Z)
+    return _KERNELS[clf.kernel](graph, clf, X, Z)
+
+
+def _rbf(graph: _Graph, clf: Any, X: Any, Z: np.ndarray) -> Any:
+    centre = Z.mean(axis=0, keepdims=True)
+    X, Z = graph.Sub(X, centre), Z - centre
+    cross = graph.MatMul(X, 2 * Z.T)
+    squares = graph.Add(_squares(graph, X, Z.shape[1]), (Z * Z).sum(axis=1).reshape(1, -1))
+    distances = graph.Max(graph.Sub(squares, cross), np.zeros((1, 1)))
+    return graph.Exp(graph.Mul(distances, np.full((1, 1), -clf.gamma_)))
+
+
+def _laplacian(graph: _Graph, clf: Any, X: Any, Z: np.ndarray) -> Any:
+    cdist = import_module("skl2onnx.algebra.complex_functions").onnx_cdist
+    sizes = {"dim_in": Z.shape[1], "dim_out": Z.shape[0]}
+    distances = cdist(X, Z, "manhattan", dtype=np.float64, op_version=graph.version, **sizes)
+    return graph.Exp(graph.Mul(distances, np.full((1, 1), -clf.gamma_)))
+
+
+def _poly(graph: _Graph, clf: Any, X: Any, Z: np.ndarray) -> Any:
+    base = graph.Add(graph.MatMul(X, clf.gamma_ * Z.T), np.full((1, 1), float(clf.coef0)))
+    return graph.Pow(base, np.full((1, 1), float(clf.degree)))
+
+
+def _linear(graph: _Graph, clf: Any, X: Any, Z: np.ndarray) -> Any:
+    return graph.MatMul(X, np.ascontiguousarray(Z.T))
+
+
+def _cosine(graph: _Graph, clf: Any, X: Any, Z: np.ndarray) -> Any:
+    tiny = np.full((1, 1), np.finfo(np.float64).tiny)
+    norms = graph.Sqrt(graph.Max(_squares(graph, X, Z.shape[1]), tiny))  # a zero row stays zero
+    lengths = np.linalg.norm(Z, axis=1, keepdims=True)
+    return graph.MatMul(graph.Div(X, norms), (Z / np.where(lengths > 0, lengths, 1)).T)
+
+
+_KERNELS = {"rbf": _rbf, "poly": _poly, "linear": _linear, "laplacian": _laplacian, "cosine": _cosine}
+
+
+def _labels(graph: _Graph, clf: Any, scores: Any) -> Any:
+    """Return the class of the largest score, or of the sign of a single one."""
+    classes = clf.classes_
+    classes = classes.astype(np.str_ if classes.dtype.kind in "UO" else np.int64)
+    int64 = import_module("skl2onnx.proto").onnx_proto.TensorProto.INT64
+    if len(classes) == 2:
+        index = graph.Cast(graph.Greater(scores, np.zeros((1, 1))), to=int64)
+    else:
+        index = graph.ArgMax(scores, axis=1)
+    flat = np.array([-1], dtype=np.int64)
+    return graph.Reshape(graph.ArrayFeatureExtractor(classes, graph.Reshape(index, flat)), flat)
+
+
+def _both(graph: _Graph, clf: Any, scores: Any) -> Any:
+    """Return a score for each class: of two classes, −f and f."""
+    return graph.Concat(graph.Neg(scores), scores, axis=1) if len(clf.classes_) == 2 else scores
+
+
+def _probabilities(graph: _Graph, clf: Any, scores: Any) -> Any:
+    logits = graph.Div(scores, np.full((1, 1), clf.temperature_))
+    if len(clf.classes_) > 2:
+        return graph.Softmax(logits, axis=1)
+    positive = graph.Sigmoid(logits)
+    return graph.Concat(graph.Sub(np.ones((1, 1)), positive), positive, axis=1)
+
+
+def _squares(graph: _Graph, X: Any, features: int) -> Any:
+    """Return ‖x‖², a column; as a product, because reductions differ between versions."""
+    return graph.MatMul(graph.Mul(X, X), np.ones((features, 1)))
+
+
+def _double(values: Any) -> np.ndarray:
+    return np.ascontiguousarray(values, dtype=np.float64)

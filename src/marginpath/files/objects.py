@@ -1,0 +1,187 @@
+"""Records as JSON and arrays, so that a file can hold them and run nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from . import archive as storage
+from .fields import check_fields
+from .records import class_named, is_registered
+
+_FORMAT = 2
+_SPARSE = {cls.__name__: cls for cls in (sp.csr_array, sp.csr_matrix)}
+T = TypeVar("T")
+
+
+def save(file: str | os.PathLike[str], record: Any) -> None:
+    """Write a record to one file, whole or not at all."""
+    description, arrays = pack(record)
+    storage.write(file, {"format": _FORMAT, "content": description}, arrays)
+
+
+def load(file: str | os.PathLike[str], cls: type[T], what: str = "file", advice: str = "") -> T:
+    """Read a record of that class; ``what`` such a file is called where this is none, and what to do then."""
+    with open(file, "rb") as stream:
+        try:
+            header, arrays = storage.read(stream)
+            version = header["format"]
+            record = unpack(header["content"], arrays) if version == _FORMAT else None
+            if version == _FORMAT and type(record) is not cls:
+                raise ValueError(f"The file holds a {type(record).__name__}.")
+        except Exception as error:  # whatever a file can do wrong
+            raise ValueError(
+                f"{os.fspath(file)} is not a marginpath {what}, or it is damaged.{advice}"
+            ) from error
+    if not isinstance(record, cls):
+        raise ValueError(f"{os.fspath(file)} was written by another version of marginpath. Write it anew.")
+    return record
+
+
+def pack(value: Any) -> tuple[Any, dict[str, np.ndarray]]:
+    """Return a description of JSON values and the arrays that it names.
+
+    Examples
+    --------
+    >>> description, arrays = pack({"a": np.arange(3), "b": (1, None)})
+    >>> unpack(description, arrays)
+    {'a': array([0, 1, 2]), 'b': (1, None)}
+    """
+    arrays: dict[str, np.ndarray] = {}
+    names: dict[int, str] = {}
+
+    def stored(array: np.ndarray) -> str:
+        """Name an array; one that comes again has its name, and stays in ``arrays``, so that its id does."""
+        name = names.setdefault(id(array), f"array{len(arrays)}")
+        arrays[name] = array
+        return name
+
+    def describe(value: Any) -> Any:
+        kind = type(value)
+        if value is None or kind in (bool, int, float, str):
+            return value
+        if kind in (list, tuple):
+            return [kind.__name__, [describe(item) for item in value]]
+        if kind is dict:
+            return ["dict", [[describe(key), describe(item)] for key, item in value.items()]]
+        if isinstance(value, np.ndarray):
+            if value.dtype.kind == "O":
+                return ["objects", list(value.shape), [describe(item) for item in value.ravel()]]
+            return ["array", stored(value)]
+        if isinstance(value, np.generic):
+            return ["scalar", stored(np.asarray(value))]
+        if isinstance(value, slice):
+            return ["slice", [value.start, value.stop, value.step]]
+        if isinstance(value, np.dtype):
+            return ["dtype", value.str]
+        if isinstance(value, type) and issubclass(value, np.generic):
+            return ["type", np.dtype(value).str]
+        if kind.__name__ in _SPARSE:
+            parts = [stored(part) for part in (value.data, value.indices, value.indptr)]
+            return ["sparse", kind.__name__, parts, list(value.shape)]
+        return described_record(value)
+
+    def described_record(value: Any) -> Any:
+        cls = type(value)
+        if not is_registered(cls):
+            raise TypeError(
+                f"A file cannot hold an object of the class {cls.__module__}.{cls.__qualname__}. For a class "
+                f"of your own use the decorator marginpath.files.records.register."
+            )
+        if isinstance(value, Enum):
+            return ["enum", cls.__name__, value.value]
+        if isinstance(value, dict):
+            return ["columns", cls.__name__, {name: stored(np.asarray(x)) for name, x in value.items()}]
+        names = [f.name for f in fields(value)] if is_dataclass(value) else list(vars(value))
+        return ["record", cls.__name__, {name: describe(getattr(value, name)) for name in names}]
+
+    return describe(value), arrays
+
+
+def unpack(description: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """Return the value again; raise any kind of exception where it is not described as :func:`pack` does."""
+
+    def restore(description: Any) -> Any:
+        if not isinstance(description, list):
+            if isinstance(description, dict):
+                raise ValueError("A value is described by names alone.")
+            return description
+        kind, *rest = description
+        return makers[kind](*rest)
+
+    def restored_record(name: Any, values: dict[str, Any]) -> Any:
+        cls: type[Any] = class_named(name)
+        state = {key: restore(value) for key, value in values.items()}
+        if is_dataclass(cls):
+            check_fields(cls, state)
+            return cls(**state)
+        if issubclass(cls, (Enum, dict)) or set(cls._get_param_names()) - set(state):
+            raise ValueError(f"This is no description of a {name}.")
+        value = object.__new__(cls)
+        value.__dict__.update(state)
+        return value
+
+    def restored_columns(name: Any, columns: dict[str, Any]) -> Any:
+        cls = class_named(name)
+        if not issubclass(cls, dict):
+            raise ValueError(f"A {name} has no columns.")
+        return cls({key: list(arrays.pop(array)) for key, array in columns.items()})  # at most once each
+
+    def restored_enum(name: Any, value: Any) -> Any:
+        cls = class_named(name)
+        if not issubclass(cls, Enum):
+            raise ValueError(f"{name} has no words.")
+        return cls(value)
+
+    makers: dict[str, Callable[..., Any]] = {
+        "list": lambda items: [restore(item) for item in items],
+        "tuple": lambda items: tuple(restore(item) for item in items),
+        "dict": lambda items: {restore(key): restore(item) for key, item in items},
+        "array": lambda name: arrays[name],
+        "scalar": lambda name: _scalar(arrays[name]),
+        "objects": lambda shape, items: _objects(shape, [restore(item) for item in items]),
+        "slice": _slice,
+        "dtype": _dtype,
+        "type": lambda name: _dtype(name).type,
+        "sparse": lambda cls, parts, shape: _sparse(cls, [arrays[part] for part in parts], shape),
+        "enum": restored_enum,
+        "columns": restored_columns,
+        "record": restored_record,
+    }
+    return restore(description)
+
+
+def _scalar(array: np.ndarray) -> Any:
+    if array.ndim:
+        raise ValueError("A scalar is an array without dimensions.")
+    return array[()]
+
+
+def _objects(shape: list[int], items: list[Any]) -> np.ndarray:
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array.reshape(shape)
+
+
+def _slice(ends: list[Any]) -> slice:
+    if not all(end is None or type(end) is int for end in ends):
+        raise ValueError("A slice has whole ends.")
+    return slice(*ends)
+
+
+def _dtype(name: Any) -> np.dtype[Any]:
+    if not isinstance(name, str) or (dtype := np.dtype(name)).kind not in "biufSUO":
+        raise ValueError(f"{name!r} is no plain dtype.")
+    return dtype
+
+
+def _sparse(cls: str, parts: list[np.ndarray], shape: list[int]) -> Any:
+    matrix = _SPARSE[cls](tuple(parts), shape=tuple(shape))
+    matrix.check_format(full_check=True)  # compiled products read wherever the indices point
+    return matrix

@@ -1,0 +1,19 @@
+"""Gram matrices: all that a solver sees of the data, one storage a file."""
+
+from .base import Enclosure, Gram
+from .choose import choose_gram, with_gram
+from .dense import DenseGram
+from .device import DeviceTiledGram
+from .linear import LinearGram
+from .tiled import TiledGram
+
+__all__ = [
+    "DenseGram",
+    "DeviceTiledGram",
+    "Enclosure",
+    "Gram",
+    "LinearGram",
+    "TiledGram",
+    "choose_gram",
+    "with_gram",
+]

@@ -1,0 +1,292 @@
+"""The protocol of a Gram matrix: all that a solver sees of the data.
+
+A solver multiplies, reads rows and the diagonal, and bounds the norm. How the matrix is stored, and where, is
+the matter of one file each beside this one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..arrays import Array, as_floating, blocks, device, namespace, to_numpy
+from ..kernels.functions import Laplacian, ProductKernel, as_kernel
+from ..parallel import one_blas_thread
+from .compensated import compensated_product, relative_error
+from .filling import check_positive_semidefinite, fill_from_callable, fill_symmetric, require_memory
+from .fingerprints import probe
+from .precision import as_precision
+from .spectrum import EXACT, Spectrum, exact_spectrum, lanczos, seed_of
+
+if TYPE_CHECKING:
+    from .dense import DenseGram
+    from .linear import LinearGram
+
+_EPS = float(np.finfo(np.float64).eps)
+_RTOL = 0.04  # between the two bounds on the norm
+#: For the rounding of a bound on rounding.
+SLACK = 1.001
+
+
+class Enclosure(NamedTuple):
+    """What is certain of K V, as NumPy arrays: its entries, and √(VᵀK V) for every column of V.
+
+    Entry (i, j) is within ``error[i, j]`` of ``product[i, j]``, the root between ``low[j]`` and ``high[j]``.
+    """
+
+    product: np.ndarray
+    error: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+class Gram(ABC):
+    """The kernel matrix K of n samples, as an operator.
+
+    Make one with :meth:`from_kernel`, :meth:`from_matrix`, :meth:`linear` or :meth:`from_dask`.
+
+    Examples
+    --------
+    >>> import numpy as np, marginpath as mp
+    >>> gram = mp.Gram.from_kernel(np.array([[0.0], [1.0]]), mp.Gaussian(sigma=1.0))
+    >>> gram @ np.array([1.0, 0.0])
+    array([1.        , 0.60653066])
+    >>> lower, upper = gram.norm_bounds()
+    >>> bool(lower <= 1 + np.exp(-0.5) <= upper)
+    True
+    """
+
+    #: Largest relative rounding of the entries beyond their dtype: that of bfloat16, where stored so.
+    rounding: float = 0.0
+    #: The same for the entries as a product with ``@`` takes them.
+    product_rounding: float = 0.0
+
+    @staticmethod
+    def from_kernel(
+        X: Array, kernel: str | Callable[..., Any], *, precision: str | None = None, **params: Any
+    ) -> DenseGram:
+        """Compute and store K_ij = k(x_i, x_j).
+
+        Parameters
+        ----------
+        X : array (n, d)
+            Dense, or CSR for the kernels that take it. float32 stays float32.
+        kernel : Kernel, str or callable
+            A kernel of this package, its name with ``params``, or a callable (X, Z) → block. What a
+            callable returns is checked to be symmetric and positive semi-definite.
+        precision : {None, "float32", "tf32", "bfloat16"}
+            For torch tensors on a GPU; None keeps the dtype of X. The kernel is computed in float32. "tf32"
+            multiplies by it with operands of 11 significant bits and float32 sums; "bfloat16" stores it in
+            half the memory, rounded to 8 significant bits.
+        """
+        from .dense import DenseGram
+
+        X, kernel = as_floating(X, "X"), as_kernel(kernel, **params)
+        numbers = as_precision(precision, X)
+        X = numbers.samples(X)
+        require_memory(X.shape[0], numbers.storage(X), X)
+        excess = 0.0
+        if isinstance(kernel, (ProductKernel, Laplacian)):
+            K = fill_symmetric(kernel, X, numbers.storage(X))
+        else:
+            K = fill_from_callable(kernel, X)
+            excess = check_positive_semidefinite(K)
+            K = namespace(X).astype(K, numbers.storage(X), copy=False)
+        return DenseGram(
+            K, lambda Z: kernel(matching(Z, X.shape[1], "features"), X), numbers, excess, source=(X, kernel)
+        )
+
+    @staticmethod
+    def from_matrix(K: Array) -> DenseGram:
+        """Take a kernel matrix as it is, without a copy where it is float32 or float64.
+
+        It must be symmetric and without clearly negative eigenvalues.
+        """
+        from .dense import DenseGram
+
+        K = as_floating(K, "K")
+        return DenseGram(K, excess=check_positive_semidefinite(K))
+
+    @staticmethod
+    def linear(X: Array) -> LinearGram:
+        """Represent X Xᵀ by X (dense or CSR); the n × n matrix is never formed."""
+        from .linear import LinearGram
+
+        return LinearGram(as_floating(X, "X"))
+
+    @staticmethod
+    def from_dask(
+        X: Any,
+        kernel: str | Callable[..., Any] | None = None,
+        *,
+        client: Any = None,
+        dtype: Any = None,
+        stored: bool | None = None,
+        **params: Any,
+    ) -> Gram:
+        """Leave the data on a Dask cluster; products are computed there.
+
+        Parameters
+        ----------
+        X : dask array (n, d) or dask dataframe
+            Its chunks of rows, dense or CSR, stay on the workers that compute them.
+        kernel : Kernel, str or callable, optional
+            None represents X Xᵀ by X, as :meth:`linear` does.
+        client : distributed.Client, optional
+            The current one by default.
+        dtype : "float32" or "float64", optional
+            That of X by default.
+        stored : bool, optional
+            Whether the workers hold the kernel matrix or compute it anew in every product; by default
+            they hold it if it fits into their memory.
+        """
+        from .cluster import from_dask
+
+        return from_dask(X, kernel, client=client, dtype=dtype, stored=stored, **params)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, n)."""
+        n = int(self.diagonal.shape[0])
+        return n, n
+
+    @property
+    def dtype(self) -> Any:
+        """Floating-point type of the entries."""
+        return self.diagonal.dtype
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers a product reads or computes, for a column."""
+        return self.shape[0] ** 2
+
+    @property
+    def xp(self) -> Any:
+        """Array-API namespace of the entries."""
+        return namespace(self.diagonal)
+
+    @property
+    def device(self) -> Any:
+        """Where the entries are."""
+        return device(self.diagonal)
+
+    @property
+    @abstractmethod
+    def diagonal(self) -> Array:
+        """The values k(x_i, x_i)."""
+
+    @cached_property
+    def fingerprint(self) -> dict[str, Any]:
+        """What tells this matrix from another one; see :mod:`marginpath.gram.fingerprints`.
+
+        It sees every bit of the samples and the settings of the kernel, or of the matrix where that is what
+        was given. How they are stored makes no difference. Here: a few rows, of a matrix that says no more.
+        """
+        return {"data": None, "kernel": type(self).__qualname__, "probe": probe(self.rows, self.shape[0])}
+
+    @abstractmethod
+    def __matmul__(self, V: Array) -> Array:
+        """Return K V for V of shape (n,) or (n, k)."""
+
+    @abstractmethod
+    def rows(self, index: Array) -> Array:
+        """Return the rows K[index, :]."""
+
+    def block(self, index: Array) -> Array:
+        """Return the block K[index, index]."""
+        xp, columns = self.xp, self.xp.asarray(index, device=self.device)
+        parts = [xp.take(self.rows(index[a:b]), columns, axis=1) for a, b in blocks(len(index), 256)]
+        return xp.concat(parts)
+
+    @abstractmethod
+    def accurate_product(self, V: Array) -> Array:
+        """Return K V with float64 accumulation, whatever the dtype of the entries."""
+
+    @cached_property
+    def roots(self) -> np.ndarray:
+        """√K_ii, rounded up, in float64."""
+        return np.asarray(np.sqrt(to_numpy(self.diagonal).astype(np.float64)) * (1 + 4 * _EPS))
+
+    @property
+    def resolution(self) -> float:
+        """How far the entries K_ij are from those of a positive semi-definite matrix, over √K_ii √K_jj.
+
+        A w with ‖w‖ under √resolution · Σ √K_ii |V_i| cannot be told from 0.
+        """
+        return 32 * float(self.xp.finfo(self.dtype).eps) + self.rounding
+
+    @abstractmethod
+    def product_with_error(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return K V in float64, and how far off each entry is at most, for V (n, k) with √K_ii |V_i| ≤ 1."""
+
+    def enclose(self, V: np.ndarray) -> Enclosure:
+        """Return K V and √(VᵀK V) with certain bounds, for V (n, k) with √K_ii |V_i| ≤ 1."""
+        scores, error = self.product_with_error(V)
+        terms, every = V * scores, np.ones(len(V))
+        squared = compensated_product(terms, every)
+        spread = compensated_product(np.abs(V) * error + 2 * relative_error(len(V)) * np.abs(terms), every)
+        low = np.sqrt(np.maximum(squared - SLACK * spread, 0))
+        high = np.sqrt(np.maximum(squared, 0) + SLACK * spread)
+        return Enclosure(scores, error, low, high)
+
+    def length(self, V: np.ndarray) -> np.ndarray:
+        """Return Σ_i √K_ii |V_i| per column, rounded up."""
+        return np.asarray(SLACK * (self.roots @ np.abs(V)))
+
+    @abstractmethod
+    def cross(self, Z: Array) -> Any:
+        """Return the kernel values between new rows Z and the samples: something that takes ``@ V``."""
+
+    def norm_bounds(self, weights: Array | None = None, *, rtol: float = _RTOL) -> tuple[float, float]:
+        """Return (lower, upper) bounds on ‖K‖, or on ‖W^½ K W^½‖ for sample weights W.
+
+        Up to 400 samples both hold for certain, rounding included. With more the lower end does, and the
+        upper one but for a probability of 1e-10 over the start vector of Lanczos' method. That vector is
+        drawn from a hash of all the data, so that they cannot be made against it. The upper end is within
+        ``rtol`` of the lower one, and so at most 5 % above the norm; less takes more products.
+        """
+        if weights is None and rtol == _RTOL:
+            return self._spectrum.lower, self._spectrum.upper
+        spectrum = self._lanczos(np.ones(()) if weights is None else to_numpy(weights), rtol)
+        return spectrum.lower, spectrum.upper
+
+    @cached_property
+    def _spectrum(self) -> Spectrum:
+        return self._lanczos(np.ones(()))
+
+    @one_blas_thread()
+    def _lanczos(self, weights: np.ndarray, rtol: float = _RTOL) -> Spectrum:
+        root, n = np.sqrt(weights.astype(np.float64)), self.shape[0]
+        eps = max(self._noise, float(self.xp.finfo(self.dtype).eps))
+        if n <= EXACT:
+            K = to_numpy(self.accurate_product(self.xp.eye(n, dtype=self.dtype, device=self.device)))
+            return exact_spectrum(root * K * np.reshape(root, (-1, 1)), eps=eps)
+
+        def product(v: np.ndarray) -> np.ndarray:
+            V = self.xp.asarray(root * v, dtype=self.dtype, device=self.device)
+            return np.asarray(root * to_numpy(self._careful_product(V)))
+
+        return lanczos(product, n, eps=eps, rtol=rtol, seed=self._seed)
+
+    @cached_property
+    def _seed(self) -> int:
+        """Of the start of Lanczos' method: it depends on every bit of the data."""
+        return seed_of(repr(self.fingerprint))
+
+    #: Unit roundoff of the product below, where it is not that of the dtype.
+    _noise: float = 0.0
+
+    def _careful_product(self, v: Array) -> Array:
+        """Return K v for one column, as accurately as it is no slower."""
+        return self @ v
+
+
+def matching(Z: Array, columns: int, what: str) -> Array:
+    """Return new rows, if they have as many columns as are needed."""
+    if Z.shape[1] != columns:
+        raise ValueError(f"Z has {Z.shape[1]} columns, but {columns} {what} are needed.")
+    return Z

@@ -1,0 +1,72 @@
+"""Products whose rounding is known: short float64 sums, added up with what rounding takes from each sum.
+
+A sum of m terms t_j, in any order, is off by at most m u Σ |t_j| to first order, u = 2⁻⁵³ being the unit
+roundoff. Sums of 32 terms, added up by Knuth's two-sum, are off by little more than 32 u Σ |t_j|, however
+many they are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from .. import parallel
+from ..arrays import Array, blocks, device, namespace, take_rows, to_numpy
+from ..parallel import for_all
+
+#: Terms of a sum that is not compensated.
+SHORT = 32
+
+_NEAR = 2**16  # sums that a core works on at a time: few columns of V, and wide parts of the rows
+
+
+def relative_error(n: int) -> float:
+    """Return how far off a product with n terms may be, over the sum of the absolute values of its terms."""
+    return (min(SHORT, n) + 4) * float(np.finfo(np.float64).eps)
+
+
+def compensated_product(rows: Array, V: Array) -> Array:
+    """Return rowsᵀ V in float64, over the rows where V is not zero.
+
+    Examples
+    --------
+    >>> rows = np.zeros((96, 1))
+    >>> rows[[0, 32, 64], 0] = 1e16, 1.0, -1e16
+    >>> compensated_product(rows, np.ones(96)), rows.sum()
+    (array([1.]), np.float64(0.0))
+    """
+    support = np.flatnonzero(np.any(to_numpy(V).reshape(V.shape[0], -1) != 0, axis=1))
+    if isinstance(rows, np.ndarray):
+        return _compiled(rows, support, np.asarray(V))
+    xp = namespace(V)
+    V = take_rows(xp.astype(V, xp.float64), support)
+    total = xp.zeros((rows.shape[1], *V.shape[1:]), dtype=xp.float64, device=device(V))
+    lost = xp.zeros_like(total)
+    for a, b in blocks(len(support), SHORT):
+        part = take_rows(rows, support[a:b])
+        part = part.astype(np.float64) if sp.issparse(part) else xp.astype(part, xp.float64, copy=False)
+        term = part.T @ V[a:b, ...]
+        sum_ = total + term
+        share = sum_ - total
+        lost = lost + ((total - (sum_ - share)) + (term - share))
+        total = sum_
+    return total + lost
+
+
+def _compiled(rows: np.ndarray, support: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """Do the same in one pass over the rows for all columns of V; the threads share their columns."""
+    from .compensated_compiled import add_rows
+
+    columns = V.reshape(len(V), -1)[support].T
+    Vt = np.pad(columns.astype(np.float64), ((0, 0), (0, -len(support) % 4)))
+    support = np.pad(support, (0, -len(support) % 4))
+    out = np.empty((len(Vt), rows.shape[1]))
+    workers, room = parallel.available(), max(512, _NEAR // max(1, len(Vt)))
+    parts = workers * -(-rows.shape[1] // (workers * room))
+    ends = np.linspace(0, rows.shape[1], parts + 1).astype(int).tolist()
+
+    def part(number: int) -> None:
+        add_rows(rows, support, Vt, SHORT, out, ends[number], ends[number + 1])
+
+    for_all(part, range(parts), workers)
+    return out.T.reshape((rows.shape[1], *V.shape[1:]), order="F")

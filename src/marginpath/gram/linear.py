@@ -1,0 +1,138 @@
+"""The matrix X Xᵀ, kept as X."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..arrays import Array, as_floating, blocks, take_rows, to_numpy
+from ..kernels.functions import Linear, squared_norms
+from ..parallel import product, transposed_product
+from .base import Enclosure, Gram, matching
+from .compensated import compensated_product, relative_error
+from .fingerprints import fingerprint, row_codes
+
+_EPS = float(np.finfo(np.float64).eps)
+_TINY = 4 * float(np.finfo(np.float64).smallest_subnormal)
+_BLOCK = 2**22  # numbers that are made float64 at a time
+
+
+class LinearGram(Gram):
+    """The matrix X Xᵀ, kept as X: a product costs two passes over X."""
+
+    def __init__(self, X: Array) -> None:
+        self.X = X
+
+    @cached_property
+    def diagonal(self) -> Array:
+        """The squared norms of the rows."""
+        return squared_norms(self.X)
+
+    @cached_property
+    def fingerprint(self) -> dict[str, Any]:
+        """That of the samples with the linear kernel."""
+        return fingerprint(row_codes(self.X), self.X.shape[1], Linear(), self.rows)
+
+    def __matmul__(self, V: Array) -> Array:
+        """Return X (Xᵀ V)."""
+        if isinstance(self.X, np.ndarray):
+            return product(self.X, transposed_product(self.X, V))
+        return self.X @ (self.X.T @ V)
+
+    def rows(self, index: Array) -> Array:
+        """Return X[index] Xᵀ."""
+        return Linear()(take_rows(self.X, index), self.X)
+
+    def block(self, index: Array) -> Array:
+        """Return the products of these rows with each other."""
+        X = take_rows(self.X, index)
+        return Linear()(X, X)
+
+    @cached_property
+    def roots(self) -> np.ndarray:
+        """‖x_i‖, rounded up, in float64; rows are scaled, so that nothing under- or overflows."""
+        with np.errstate(over="ignore"):
+            return np.concatenate([np.ldexp(_norms(part), exponent) for part, exponent in self._parts()])
+
+    @property
+    def resolution(self) -> float:
+        """0: X Xᵀ is what X says it is."""
+        return 0.0
+
+    @property
+    def numbers(self) -> int:
+        """The non-zeros of X, twice."""
+        return 2 * int(self.X.nnz if sp.issparse(self.X) else self.X.shape[0] * self.X.shape[1])
+
+    def accurate_product(self, V: Array) -> Array:
+        """Return X (Xᵀ V) in float64."""
+        X = self.X
+        X = X.astype(np.float64) if sp.issparse(X) else self.xp.astype(X, self.xp.float64, copy=False)
+        return X @ compensated_product(self.X, V)
+
+    def product_with_error(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return those of :meth:`enclose`."""
+        return self.enclose(V)[:2]
+
+    def enclose(self, V: np.ndarray) -> Enclosure:
+        """Return X w and ‖w‖ for a compensated w = Xᵀ V.
+
+        w is off by ``lost`` in norm at most, ⟨x_i, w⟩ by ‖x_i‖ times that, beside the rounding of its sum.
+        """
+        w = to_numpy(compensated_product(self.X, self.xp.asarray(V, device=self.device)))
+        lost = relative_error(len(V)) * self.length(V)
+        spread = lost + (self.X.shape[1] + 2) * _EPS * norm_bounds(w, lost)[1]
+        products, errors = [], []
+        for part, exponent in self._parts():
+            scores = product(part, w) if isinstance(part, np.ndarray) else part @ w
+            products.append(np.ldexp(scores, exponent[:, None]))
+            errors.append(np.ldexp(np.outer(_norms(part), spread), exponent[:, None]) + _TINY)
+        return Enclosure(np.concatenate(products), np.concatenate(errors), *norm_bounds(w, lost))
+
+    def _parts(self) -> Iterator[tuple[Any, np.ndarray]]:
+        """Yield X in blocks of rows, in float64, rows scaled to entries of about 1, and the exponents."""
+        n, d = self.X.shape
+        for a, b in blocks(n, max(1, _BLOCK // max(d, 1))):
+            part = self.X[a:b, :]
+            if sp.issparse(part):
+                part = part.astype(np.float64)
+                largest = np.asarray(abs(part).max(axis=1).todense()).ravel()
+                exponent = np.frexp(largest)[1]
+                part.data = np.ldexp(part.data, -np.repeat(exponent, np.diff(part.indptr)))
+            else:
+                part = to_numpy(part).astype(np.float64)
+                exponent = np.frexp(np.abs(part).max(axis=1))[1]
+                part = np.ldexp(part, -exponent[:, None])
+            yield part, exponent
+
+    def cross(self, Z: Array) -> LinearCross:
+        """Return Z Xᵀ as an operator."""
+        return LinearCross(matching(as_floating(Z, "Z"), self.X.shape[1], "features"), self.X)
+
+
+class LinearCross:
+    """The matrix Z Xᵀ between new rows Z and the samples, kept as its two factors."""
+
+    def __init__(self, Z: Array, X: Array) -> None:
+        self.Z, self.X = Z, X
+
+    def __matmul__(self, V: Array) -> Array:
+        """Return Z Xᵀ V."""
+        return self.Z @ (self.X.T @ V)
+
+
+def norm_bounds(w: np.ndarray, lost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return bounds on the norm, per column, of what is off by ``lost`` at most; tiny squares underflow."""
+    norm = np.sqrt(np.sum(w * w, axis=0))
+    rounding = (len(w) + 4) * _EPS * norm + lost + 1e-150
+    return np.maximum(norm - rounding, 0), norm + rounding
+
+
+def _norms(part: Any) -> np.ndarray:
+    """Return the norms of scaled rows, rounded up."""
+    squares = part.multiply(part).sum(axis=1) if sp.issparse(part) else np.einsum("ij,ij->i", part, part)
+    return np.asarray(np.sqrt(np.asarray(squares).ravel()) * (1 + (part.shape[1] + 4) * _EPS))

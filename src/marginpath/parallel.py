@@ -1,0 +1,216 @@
+"""Threads, and products whose bits depend neither on their number nor on who else computes.
+
+BLAS cuts a product into as many pieces as it has threads, and rounds differently at each seam. Here BLAS
+keeps to one thread, and products are cut into blocks of a fixed size that threads of our own share. These are
+started once, because a step of a path may be shorter than their start.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from typing import Any
+
+import joblib
+import numpy as np
+from joblib.parallel import get_active_backend
+from threadpoolctl import ThreadpoolController
+
+from .arrays import blocks
+
+_limit: ContextVar[int | None] = ContextVar("threads", default=None)
+
+
+def available() -> int:
+    """Return the number of threads to use: the cores, or fewer where something else shares them.
+
+    OMP_NUM_THREADS is obeyed (joblib's worker processes have it), and a joblib worker thread has one.
+
+    Examples
+    --------
+    >>> with limited(1):
+    ...     available()
+    1
+    """
+    if (limit := _limit.get()) is not None:
+        return limit
+    if get_active_backend()[0].nesting_level:
+        return 1
+    cores = _cores()
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return min(cores, int(asked)) if asked.isdigit() and int(asked) > 0 else cores
+
+
+@contextmanager
+def limited(n_jobs: int | None) -> Iterator[None]:
+    """Use ``n_jobs`` threads inside: None changes nothing, −1 takes all cores, as in scikit-learn."""
+    if n_jobs is None:
+        yield
+        return
+    token = _limit.set(max(1, _cores() + 1 + n_jobs) if n_jobs < 0 else max(1, n_jobs))
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
+@cache
+def _cores() -> int:
+    return int(joblib.cpu_count())
+
+
+_NAME = "marginpath"
+
+
+def for_all(
+    task: Callable[[Any], None], items: Iterable[Any], workers: int, stop: Callable[[], Any] | None = None
+) -> None:
+    """Run the task on every item, so many at a time, and return when all have ended.
+
+    After an error or an interrupt, what has not begun never does, and ``stop`` can tell the others to end.
+
+    Examples
+    --------
+    >>> found = []
+    >>> for_all(found.append, range(3), 2)
+    >>> sorted(found)
+    [0, 1, 2]
+    """
+    if workers == 1 or threading.current_thread().name.startswith(_NAME):
+        for item in items:
+            task(item)
+        return
+    futures = [_threads(workers).submit(task, item) for item in items]
+    try:
+        for future in futures:
+            future.result()
+    except BaseException:
+        for future in futures:
+            future.cancel()
+        if stop is not None:
+            stop()
+        raise
+    finally:
+        wait(futures)
+
+
+@cache
+def _threads(workers: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(workers, thread_name_prefix=_NAME)
+
+
+if hasattr(os, "register_at_fork"):  # a child process has none of them
+    os.register_at_fork(after_in_child=_threads.cache_clear)
+
+
+_BLOCK = 2**18  # entries of a matrix that one thread multiplies at a time
+_SUMS = 16  # parts of a product with a transposed matrix, at most
+
+
+class _OneThread:
+    """Whether BLAS is kept to one thread, and for how many that asked for it: the last one lets it go.
+
+    The limit is one of the whole process, so that two who each put back what they met would undo each other,
+    and threadpoolctl lets one thread alone change it: ours does nothing else.
+    """
+
+    def __init__(self) -> None:
+        self.limit: Any = None
+        self.renew()
+
+    def renew(self) -> None:
+        """Start with a thread of its own, and nobody inside."""
+        self.lock, self.users = threading.Lock(), 0
+        self.keeper = ThreadPoolExecutor(1, thread_name_prefix="marginpath-blas")
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Hold BLAS to one thread until the end of the with statement."""
+        with self.lock:
+            self.users += 1
+            if self.users == 1:
+                self.keeper.submit(self._hold).result()
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.users -= 1
+                if self.users == 0:
+                    self.keeper.submit(self._let_go).result()
+
+    def _hold(self) -> None:
+        self.limit = _blas().limit(limits=1)
+        self.limit.__enter__()
+
+    def _let_go(self) -> None:
+        self.limit.__exit__(None, None, None)
+
+
+#: Keep BLAS to the thread that calls it, inside a with statement.
+one_blas_thread = _OneThread()
+
+
+if hasattr(os, "register_at_fork"):  # a child process has no such thread
+    os.register_at_fork(after_in_child=one_blas_thread.renew)
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
+
+
+def for_each(task: Callable[[Any], None], items: Iterable[Any], *, parallel: bool) -> None:
+    """Run the tasks; in parallel, each on one core with a single-threaded BLAS."""
+    if not parallel:
+        for item in items:
+            task(item)
+        return
+    with one_blas_thread():
+        for_all(task, items, available())
+
+
+def product(A: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """Return A V, in blocks of rows that the threads share.
+
+    Examples
+    --------
+    >>> product(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 1.0]))
+    array([3., 7.])
+    """
+    out = np.empty((len(A), *V.shape[1:]), dtype=np.result_type(A, V))
+
+    def multiply(ends: tuple[int, int]) -> None:
+        np.matmul(A[slice(*ends)], V, out=out[slice(*ends)])
+
+    _share(multiply, list(blocks(len(A), max(1, _BLOCK // A.shape[1]))))
+    return out
+
+
+def transposed_product(A: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """Return Aᵀ V: the products of blocks of rows, added up in their order.
+
+    Examples
+    --------
+    >>> transposed_product(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 1.0]))
+    array([4., 6.])
+    """
+    rows = list(blocks(len(A), max(1, _BLOCK // A.shape[1], len(A) // _SUMS)))
+    parts: list[Any] = [None] * len(rows)
+
+    def multiply(number: int) -> None:
+        own = slice(*rows[number])
+        parts[number] = A[own].T @ V[own]
+
+    _share(multiply, range(len(rows)))
+    return np.asarray(sum(parts[1:], start=parts[0]))
+
+
+def _share(task: Callable[[Any], None], items: Sequence[Any]) -> None:
+    """Run the tasks with a single-threaded BLAS, in threads of our own where there is more than one."""
+    with one_blas_thread(), np.errstate(invalid="ignore"):  # OpenBLAS raises it for lanes it does not use
+        for_all(task, items, available() if len(items) > 1 else 1)

@@ -1,0 +1,282 @@
+"""The path: its history, and nothing of the data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+import numpy as np
+from array_api_compat import is_array_api_obj
+
+from ..arrays import is_numpy, to_numpy
+from ..files.objects import load, pack, save
+from ..files.records import register
+from ..metrics import METRICS, Metric
+from ..problem import Problem
+from ..solvers.base import Solver, State
+
+Observe: TypeAlias = str | Metric | Sequence[str | Metric] | Mapping[str, Metric]
+
+
+@register
+class Status(StrEnum):
+    """Why a column of a path ended: a word, with a sentence behind it."""
+
+    STEPS = "steps"
+    STOPPED = "stopped"
+    CALLBACK = "callback"
+    TIME_LIMIT = "time_limit"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def sentence(self) -> str:
+        """What the word means."""
+        return {
+            Status.STEPS: "All the steps that were asked for are done.",
+            Status.STOPPED: "The stopping rule was met.",
+            Status.CALLBACK: "A callback asked to stop.",
+            Status.TIME_LIMIT: "The time limit was reached.",
+            Status.INTERRUPTED: "The run was interrupted; the path so far is complete.",
+        }[self]
+
+
+@register
+class Rows(dict[str, list[Any]]):
+    """Observed values by name; those on a GPU come over when they are read, so that a run waits for none."""
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Append a value to every list."""
+        for name, value in row.items():
+            self.setdefault(name, []).append(value)
+
+    def __getitem__(self, name: str) -> list[Any]:
+        """Return the values under that name, as NumPy arrays and numbers."""
+        values = super().__getitem__(name)
+        for i in range(len(values) - 1, -1, -1):
+            if not hasattr(values[i], "device") or is_numpy(values[i]):
+                break
+            values[i] = to_numpy(values[i])
+        return values
+
+    def values(self) -> Any:
+        """Return the lists."""
+        return [self[name] for name in self]
+
+    def items(self) -> Any:
+        """Return the names and the lists."""
+        return [(name, self[name]) for name in self]
+
+
+@register
+@dataclass(frozen=True)
+class NotSaved:
+    """Stands in a file for a solver that no file can hold."""
+
+
+@register
+@dataclass(repr=False)
+class Path:
+    """What a run left: observed numbers, kept states, the last state, a status for each column.
+
+    ``path.steps`` are the observed steps (0 is the start), ``path[name]`` the values observed there, of
+    shape (len(steps),) or (len(steps), k). A path does not own the data.
+
+    Examples
+    --------
+    >>> import numpy as np, marginpath as mp
+    >>> problem = mp.Problem(mp.Gram.linear(np.array([[1.0], [-2.0]])), [1, -1])
+    >>> path = mp.run(mp.DualDescent(mp.PowerDecay(1.0)), problem, steps=3, observe=["margin"])
+    >>> path.steps, path.status.value
+    (array([0, 1, 2, 3]), 'steps')
+    >>> path["margin"]
+    array([0., 1., 1., 1.])
+    """
+
+    solver: Solver[Any]
+    observers: dict[str, Metric]
+    every: int
+    keep: int
+    fingerprint: dict[str, Any]
+    last: State
+    stop_steps: np.ndarray  # the step at which a column was stopped; -1 while it runs
+    ended: Status = Status.STEPS
+    seconds: float = 0.0
+    stride: int = 1
+    kept: dict[int, State] = field(default_factory=dict)
+    rows: Rows = field(default_factory=Rows)
+
+    def __post_init__(self) -> None:
+        lengths = {len(values) for values in dict.values(self.rows)}
+        states = [self.last, *self.kept.values()]
+        if (
+            min(self.every, self.stride, self.keep + 1) < 1
+            or len(lengths) > 1
+            or any(tuple(state.u.shape[1:]) != self.stop_steps.shape for state in states)
+            or any(t != state.t for t, state in self.kept.items())
+        ):
+            raise ValueError("The parts of this path do not belong together.")
+
+    @property
+    def steps(self) -> np.ndarray:
+        """The steps at which the path was observed."""
+        return np.asarray(self.rows["step"], dtype=np.int64)
+
+    def __repr__(self) -> str:
+        """Say where the path stands, not all that it holds."""
+        shape = "" if self.stop_steps.ndim == 0 else f", {len(self.stop_steps)} columns"
+        ended = Status(self.ended).value
+        return f"<Path of {type(self.solver).__name__}: {self.last.t} steps{shape}, {ended}>"
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """Return what was observed under that name, or ``"seconds"``, the time spent in steps."""
+        if name not in self.rows:
+            known = ", ".join(n for n in self.rows if n != "step")
+            advice = f" Pass observe=[{name!r}]." if name in METRICS else ""
+            raise KeyError(f"{name!r} was not observed; this path has {known}.{advice}")
+        return np.asarray(self.rows[name])
+
+    @property
+    def status(self) -> Status | tuple[Status, ...]:
+        """Why the run ended: one word, or one for each column."""
+        words = [Status.STOPPED if s >= 0 else Status(self.ended) for s in self.stop_steps.ravel()]
+        return words[0] if self.stop_steps.ndim == 0 else tuple(words)
+
+    def running(self, t: int | None = None) -> np.ndarray:
+        """Return which columns take the update after step t (default: the last)."""
+        t = self.last.t if t is None else t
+        return (self.stop_steps < 0) | (self.stop_steps > t)
+
+    def state(self, t: int, problem: Problem | None = None) -> State:
+        """Return the state after t updates: kept, or replayed exactly from the nearest earlier one.
+
+        A replay needs the problem that the path was run on.
+        """
+        if not 0 <= t <= self.last.t:
+            raise ValueError(f"This path has the steps 0 … {self.last.t}, not {t}.")
+        if t == self.last.t:
+            return self.last
+        start = self.kept[max(s for s in self.kept if s <= t)]
+        if start.t < t and problem is None:
+            raise ValueError(
+                f"The state at step {t} was not kept. Pass the problem to replay it from step {start.t}, "
+                f"or run with a larger keep= (bytes)."
+            )
+        state = start
+        while state.t < t and problem is not None:
+            state = advance(self.solver, problem, state, self.running(state.t))
+        return state
+
+    def record(self, problem: Problem, state: State, seconds: float) -> None:
+        """Observe a state; all its numbers are computed before any is written."""
+        row = {name: f(problem, state) for name, f in self.observers.items()}
+        row = {name: x if is_array_api_obj(x) else np.asarray(x) for name, x in row.items()}
+        self.rows.add({"step": state.t, "seconds": seconds, **row})
+
+    def retain(self, state: State) -> None:
+        """Keep a state if its turn has come; over the byte budget, every second kept one goes."""
+        if state.t % self.stride == 0:
+            self.kept[state.t] = state
+        room = max(1, self.keep // max(state.nbytes, 1))
+        while len(self.kept) > room:
+            self.stride *= 2
+            self.kept = {t: s for t, s in self.kept.items() if t % self.stride == 0}
+
+    def copy(self) -> Path:
+        """Return a path that can grow without changing this one."""
+        rows = Rows((name, list(values)) for name, values in self.rows.items())
+        return replace(self, kept=dict(self.kept), rows=rows, stop_steps=self.stop_steps.copy())
+
+    def to_frame(self) -> Any:
+        """Return the observed numbers as a tidy pandas DataFrame: a row a step, or a step and column."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError('to_frame needs pandas: pip install "marginpath[frame]".') from None
+        shape = (len(self.steps), *self.stop_steps.shape)
+        table = {}
+        if self.stop_steps.ndim:
+            table["column"] = np.broadcast_to(np.arange(shape[1]), shape).ravel()
+        for name in self._scalars():
+            table[name] = np.broadcast_to(np.asarray(self.rows[name]).T, shape[::-1]).T.ravel()
+        return pd.DataFrame(table).set_index("step").reset_index()
+
+    def _scalars(self) -> list[str]:
+        """Names of what is one number a step, or one for each column."""
+        shapes = (), self.stop_steps.shape
+        return [name for name, values in self.rows.items() if np.shape(values[0]) in shapes]
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write the path to one npz file that cannot run code when loaded.
+
+        Functions are not in it: neither those that were observed, nor a solver with one among its settings.
+        """
+        kept = {t: _on_host(state) for t, state in self.kept.items()}
+        last = kept.get(self.last.t) or _on_host(self.last)
+        solver: Any = self.solver if _can_be_saved(self.solver) else NotSaved()
+        save(file, replace(self, solver=solver, observers={}, last=last, kept=kept))
+
+    @classmethod
+    def load(cls, file: str | os.PathLike[str], solver: Solver[Any] | None = None) -> Path:
+        """Read a saved path.
+
+        Parameters
+        ----------
+        solver : Solver, optional
+            Needed where the solver had a plain callable among its settings, which no file can hold.
+        """
+        path = load(file, cls)
+        if "step" not in path.rows:
+            raise ValueError(
+                f"{os.fspath(file)} is not a marginpath file, or it is damaged: it has no steps."
+            )
+        if solver is None and isinstance(path.solver, NotSaved):
+            raise ValueError(
+                "A plain callable was among the settings, which no file holds: pass solver=… to load."
+            )
+        path.solver = path.solver if solver is None else solver
+        path.observers = {name: METRICS[name] for name in path.rows if name in METRICS}
+        return path
+
+
+def advance(solver: Solver[Any], problem: Problem, state: State, running: np.ndarray) -> State:
+    """Take one update of the columns that run; the others stay as they are."""
+    if running.all():
+        advanced: State = solver.step(problem, state)
+        return advanced
+    columns = np.flatnonzero(running)
+    index = problem.xp.asarray(columns, device=problem.gram.device)
+    part = solver.step(problem.columns(index), state.columns(index))
+    return state.merge(columns, part)
+
+
+def as_observers(observe: Observe) -> dict[str, Metric]:
+    """Give every observed quantity a name."""
+    if isinstance(observe, Mapping):
+        named: list[tuple[str, Any]] = list(observe.items())
+    else:
+        items: Iterable[Any] = [observe] if isinstance(observe, str) or callable(observe) else observe
+        named = [(x if isinstance(x, str) else getattr(x, "__name__", type(x).__name__), x) for x in items]
+    found: dict[str, Metric] = {}
+    for name, item in named:
+        if not callable(item) and item not in METRICS:
+            raise ValueError(f"{item!r} cannot be observed; known are {', '.join(METRICS)}, or a callable.")
+        if name in found or name in ("step", "seconds"):
+            raise ValueError(f"The name {name!r} is taken: pass a mapping that gives each its own name.")
+        found[name] = item if callable(item) else METRICS[item]
+    return found
+
+
+def _on_host(state: State) -> State:
+    arrays: Any = {name: to_numpy(x) for name, x in state.arrays().items()}
+    return replace(state, **arrays)
+
+
+def _can_be_saved(solver: Any) -> bool:
+    try:
+        pack(solver)
+    except TypeError:
+        return False
+    return True

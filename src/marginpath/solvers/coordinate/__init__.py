@@ -1,0 +1,1 @@
+"""Coordinate descent along a path: the sweeps, and where they keep their fields."""

@@ -1,0 +1,1 @@
+"""The methods that the paper compares with, one a file."""

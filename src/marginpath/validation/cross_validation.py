@@ -1,0 +1,304 @@
+"""Cross-validation along a path: folds are columns beside the column of all the data.
+
+One run makes every fold's path and that of the final model at once; the held-out samples have label 0 in
+their fold's column, so that their decision values are in the state, and choosing the step costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import check_cv
+
+from ..arrays import Array, take_columns, to_numpy
+from ..certificates.bounds import estimated_margin_bounds
+from ..gram.base import Gram
+from ..metrics import Metric
+from ..path.models import ModelHistory
+from ..path.path import Path
+from ..path.run import Callback, Rule, resume, run
+from ..path.stopping import NoImprovement
+from ..problem import Problem
+from ..solvers import CoordinateDescent, Solver
+from ..solvers.base import State
+from .scores import OutOfFold
+
+#: The solver of :func:`cross_validate_path` where none is given.
+DEFAULT_SOLVER = CoordinateDescent(tol=0.01)
+#: How scores choose a step.
+SELECTIONS = ("smooth", "best", "one_se")
+
+
+@dataclass(frozen=True)
+class CrossValidatedPath:
+    """A path with its out-of-fold scores, and the step that they choose.
+
+    Attributes
+    ----------
+    path : Path
+        Columns are, for each class, the folds and then all the data. ``path["estimated_margin_bounds"]``
+        (steps, 2, classes) are those of the latter; :func:`margin_bounds` of ``u`` proves them.
+    models : ModelHistory
+        The model of all the data at every step: ``models.u(step)``.
+    classes : array
+        The classes; ``u[:, c]`` separates class c from the rest. Two classes share one column (n,).
+    step : int
+        The chosen step.
+    C : float
+        1/λ at that step, to compare with scikit-learn's SVC.
+    u : array (n,) or (n, classes)
+        The dual variable of the model of all the data at that step.
+    out_of_fold : array (n,) or (n, classes)
+        Decision values of every sample at that step, each by the fold that did not see it.
+    steps, split_scores, mean_scores, std_scores : arrays
+        The scores of every fold along the path.
+    """
+
+    path: Path
+    models: ModelHistory = field(repr=False)
+    classes: np.ndarray
+    step: int
+    C: float
+    u: np.ndarray
+    out_of_fold: np.ndarray
+    steps: np.ndarray = field(repr=False)
+    split_scores: np.ndarray = field(repr=False)
+
+    @property
+    def mean_scores(self) -> np.ndarray:
+        """Mean over the folds, one for each step."""
+        return np.asarray(self.split_scores.mean(axis=1))
+
+    @property
+    def std_scores(self) -> np.ndarray:
+        """Standard deviation over the folds, one for each step."""
+        return np.asarray(self.split_scores.std(axis=1))
+
+    @property
+    def best_score(self) -> float:
+        """Mean score at the chosen step."""
+        return float(self.mean_scores[self.steps == self.step][0])
+
+
+def cross_validate_path(
+    solver: Solver[Any] | None,
+    gram: Gram,
+    y: Array,
+    *,
+    cv: Any = 5,
+    scoring: str | Callable[..., float] | None = None,
+    selection: str = "smooth",
+    growth: float | None = None,
+    steps: int = 100,
+    groups: Array | None = None,
+    sample_weight: Array | None = None,
+    time_limit: float | None = None,
+    callbacks: tuple[Callback, ...] = (),
+) -> CrossValidatedPath:
+    """Run a path once for all folds and all the data, and choose the step by cross-validation.
+
+    Parameters
+    ----------
+    solver : Solver or None
+        None takes coordinate sweeps with a data-driven schedule.
+    gram : Gram
+        The kernel matrix of all the samples: one for all folds.
+    y : array (n,)
+        Class labels of any kind. Two classes make one column, more are taken one against the rest.
+    cv : int, splitter or iterable
+        As in scikit-learn; an int means stratified folds.
+    scoring : str or callable, optional
+        A scorer that needs only decision values or labels; None is the accuracy.
+    selection : {"smooth", "best", "one_se"}
+        The step of the best mean score, the first of them. "smooth": each mean averaged with those of
+        neighbours with a similar C, whose models are nearly the same, so that luck chooses less. "best":
+        each by itself. "one_se": the first step within one standard error of the best, a more regularized
+        model.
+    growth : float, optional
+        Stop when 1/λ has grown by this factor since the best score; the plateau at the start, where
+        every sample is given to the larger class, does not count. None is 30 for two classes and 100 for
+        more, whose score may first fall and then rise to its best.
+    steps : int
+        At most so many steps.
+    groups, sample_weight : arrays (n,), optional
+        For the splitter, and multiplicities of the samples.
+    time_limit, callbacks
+        As in :func:`run`.
+
+    Examples
+    --------
+    >>> import marginpath as mp
+    >>> data = mp.datasets.gaussian_mixture()
+    >>> gram = mp.Gram.from_kernel(data.X, mp.Gaussian(sigma=0.5))
+    >>> found = mp.cross_validate_path(None, gram, data.y)
+    >>> found.best_score > 0.85
+    True
+    """
+    validation = PathValidation(
+        gram, y, cv=cv, scoring=scoring, selection=selection, groups=groups, sample_weight=sample_weight
+    )
+    stop = NoImprovement("scores", validation.patience if growth is None else growth)
+    path = validation.run(
+        solver or DEFAULT_SOLVER, steps, stop=stop, callbacks=callbacks, time_limit=time_limit
+    )
+    return validation.choose(path)
+
+
+class PathValidation:
+    """Cross-validation along a path, set up and ready to run: what :func:`cross_validate_path` does.
+
+    Parameters are those of :func:`cross_validate_path`; ``score_weight`` weighs the samples in the score and
+    is ``sample_weight`` by default.
+    """
+
+    def __init__(
+        self,
+        gram: Gram,
+        y: Array,
+        *,
+        cv: Any = 5,
+        scoring: str | Callable[..., float] | None = None,
+        selection: str = "smooth",
+        groups: Array | None = None,
+        sample_weight: Array | None = None,
+        score_weight: Array | None = None,
+    ) -> None:
+        if selection not in SELECTIONS:
+            raise ValueError(f"selection must be one of {', '.join(SELECTIONS)}, got {selection!r}.")
+        labels = to_numpy(y)
+        self.classes, codes = np.unique(labels, return_inverse=True)
+        if labels.shape != (gram.shape[0],) or len(self.classes) < 2:
+            raise ValueError(
+                f"y must hold one label for each of the {gram.shape[0]} samples and at least two classes, "
+                f"got shape {labels.shape} and {len(self.classes)} class(es)."
+            )
+        splitter = check_cv(cv, labels, classifier=True)
+        splits = [test for _, test in splitter.split(np.zeros(len(labels)), labels, groups)]
+        _check_folds(splits, codes, self.classes)
+        if selection == "one_se" and len(splits) < 2:
+            raise ValueError("selection='one_se' needs at least two folds to tell an error; there is one.")
+        self.selection = selection
+        signs = class_signs(codes, len(self.classes))
+        self.problem = Problem(gram, fold_columns(signs, splits), sample_weight)
+        self.model_columns = len(splits) + (len(splits) + 1) * np.arange(signs.shape[1])
+        self.models = ModelHistory(self.model_columns)
+        weight = sample_weight if score_weight is None else score_weight
+        self.judge = OutOfFold(splits, signs.shape[1], labels, self.classes, scoring, weight)
+
+    def run(self, solver: Solver[Any], steps: int, *, stop: Rule | None, **settings: Any) -> Path:
+        """Run all folds and all the data at once; settings as in :func:`run`."""
+        settings["callbacks"] = self._callbacks(settings)
+        return run(solver, self.problem, steps, observe=self._observers, stop=stop, keep=0, **settings)
+
+    def resume(self, path: Path, steps: int, *, stop: Rule | None, **settings: Any) -> Path:
+        """Continue a path of this validation."""
+        settings["callbacks"] = self._callbacks(settings)
+        return resume(path, self.problem, steps, observe=self._observers, stop=stop, **settings)
+
+    def choose(self, path: Path) -> CrossValidatedPath:
+        """Return the path with the step that its out-of-fold scores choose."""
+        split_scores = path["scores"]
+        mean, C = split_scores[1:].mean(axis=1), path["bound"][1:]  # the start, u = 0, is no classifier
+        if self.selection == "smooth":
+            mean = smoothed(mean, C)
+        mean = np.where(C > 0, mean, -np.inf)  # nor is a step with an empty box
+        best = int(np.argmax(mean >= mean.max() - 1e-7))  # the first one, whatever the rounding
+        if self.selection == "one_se":
+            error = split_scores[1 + best].std(ddof=1) / np.sqrt(split_scores.shape[1])
+            best = int(np.argmax(mean >= mean[best] - error))
+        step = int(path.steps[best + 1])
+        return CrossValidatedPath(
+            path=path,
+            models=self.models,
+            classes=self.classes,
+            step=step,
+            C=float(C[best]),
+            u=self.judge.squeezed(self.models.u(step)),
+            out_of_fold=to_numpy(self.judge.kept[best]),
+            steps=path.steps,
+            split_scores=split_scores,
+        )
+
+    @property
+    def patience(self) -> float:
+        """The growth of 1/λ without a better score after which to stop."""
+        return 30.0 if len(self.classes) == 2 else 100.0
+
+    @property
+    def _observers(self) -> dict[str, Metric]:
+        return {"bound": _bound, "scores": self.judge.scores, "estimated_margin_bounds": self._margin_bounds}
+
+    def _callbacks(self, settings: dict[str, Any]) -> Sequence[Callback]:
+        return (self.models, self.judge.keep, *settings.get("callbacks", ()))
+
+    def _margin_bounds(self, problem: Problem, state: State) -> Array:
+        """Estimate the bounds on the maximum margin of the models of all the data."""
+        u, scores, bound = (take_columns(x, self.model_columns) for x in (state.u, state.scores, state.bound))
+        if hasattr(state, "offset"):
+            scores = scores - take_columns(state.offset, self.model_columns)
+        part = State(t=state.t, u=u, scores=scores, bound=bound)
+        return problem.xp.stack(estimated_margin_bounds(self.models_alone, part))
+
+    @cached_property
+    def models_alone(self) -> Problem:
+        """The problem of all the data, a column for each class."""
+        gram = self.problem.gram
+        return self.problem.columns(gram.xp.asarray(self.model_columns, device=gram.device))
+
+
+def smoothed(values: np.ndarray, C: np.ndarray) -> np.ndarray:
+    """Return the means of each value and its neighbours, two on either side.
+
+    A neighbour weighs less the further its C is; with three times or a third of it, nothing.
+
+    Examples
+    --------
+    >>> smoothed(np.array([0.0, 0.0, 7.0, 0.0, 0.0]), C=3.0 ** np.arange(0, 2.5, 0.5))
+    array([0.  , 1.75, 3.5 , 1.75, 0.  ])
+    """
+    step = np.arange(len(values))[:, None]
+    near = step + np.arange(-2, 3)
+    inside, near = (near >= 0) & (near < len(values)), near.clip(0, len(values) - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):  # C is infinite where λ is 0
+        apart = np.where(C[near] == C[step], 0, np.abs(np.log(C[near] / C[step])))
+    weight = inside * np.maximum(0, 1 - apart / np.log(3))
+    return np.asarray((weight * values[near]).sum(axis=1) / weight.sum(axis=1))
+
+
+def class_signs(codes: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return labels ±1, a column for each class against the rest; two classes share one column.
+
+    Examples
+    --------
+    >>> class_signs(np.array([0, 1, 1]), 2).T
+    array([[-1.,  1.,  1.]])
+    """
+    signs = np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
+    return signs[:, 1:] if n_classes == 2 else signs
+
+
+def fold_columns(signs: np.ndarray, splits: list[np.ndarray]) -> np.ndarray:
+    """Return labels (n, classes × (folds + 1)): each class's folds with their test rows 0, then all."""
+    columns = np.repeat(signs[:, :, None], len(splits) + 1, axis=2)
+    for j, test in enumerate(splits):
+        columns[test, :, j] = 0
+    return columns.reshape(len(signs), -1)
+
+
+def _check_folds(splits: list[np.ndarray], codes: np.ndarray, classes: np.ndarray) -> None:
+    counts = np.bincount(codes)
+    for j, test in enumerate(splits):
+        left = counts - np.bincount(codes[test], minlength=len(classes))
+        if np.any(left == 0):
+            raise ValueError(
+                f"Fold {j} leaves no sample of class {classes[np.argmin(left)]} to train on "
+                f"({counts[np.argmin(left)]} in all). Use fewer folds, or a splitter that stratifies."
+            )
+
+
+def _bound(problem: Problem, state: State) -> Array:
+    return problem.xp.max(state.bound)

@@ -1,0 +1,119 @@
+"""What cross-validation reads off a state: decisions about held-out samples, and their scores."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import get_scorer
+
+from ..arrays import Array, is_numpy, to_numpy
+from ..path.path import Path
+from ..problem import Problem
+from ..solvers.base import State
+from .folds import HeldOut
+
+
+class OutOfFold:
+    """What cross-validation reads off a state: the decisions about the samples that a fold held out."""
+
+    def __init__(
+        self,
+        splits: list[np.ndarray],
+        n_classes: int,
+        labels: np.ndarray,
+        classes: np.ndarray,
+        scoring: str | Callable[..., float] | None,
+        weight: Array | None = None,
+    ) -> None:
+        self.splits, self.n_classes, self.labels, self.classes = splits, n_classes, labels, classes
+        self.scorer = None if scoring is None else _scorer(scoring)
+        self.weight = None if weight is None else to_numpy(weight)
+        self.kept: list[Array] = []
+        self._held_out: HeldOut | None = None
+
+    def keep(self, problem: Problem, state: State, path: Path) -> None:
+        """Keep the decision value of every sample by the last fold that held it out, or NaN."""
+        if not is_numpy(state.scores):
+            self.kept.append(self.squeezed(self._where_they_are(state).decisions(state.scores)))
+            return
+        scores = self._by_class(state.scores)
+        found = np.full(scores.shape[:2], np.nan, dtype=scores.dtype)
+        for j, test in enumerate(self.splits):
+            found[test] = -scores[test, :, j]
+        self.kept.append(self.squeezed(found))
+
+    def scores(self, problem: Problem, state: State) -> Array:
+        """Return the score of every fold."""
+        if self.scorer is None and not is_numpy(state.scores):
+            return self._where_they_are(state).accuracies(state.scores)
+        scores = self._by_class(state.scores)
+        return np.array(
+            [self._score(self.squeezed(-scores[test, :, j]), test) for j, test in enumerate(self.splits)]
+        )
+
+    def squeezed(self, values: np.ndarray) -> np.ndarray:
+        """Return (n,) for two classes, which share a column."""
+        return values[:, 0] if self.n_classes == 1 else values
+
+    def _score(self, decision: np.ndarray, test: np.ndarray) -> float:
+        fitted = _Scored(decision, self.classes)
+        weight = None if self.weight is None else self.weight[test]
+        if self.scorer is None:
+            return float(np.average(fitted.predict(None) == self.labels[test], weights=weight))
+        extra = {"sample_weight": weight} if weight is not None and _takes_weight(self.scorer) else {}
+        return float(self.scorer(fitted, decision, self.labels[test], **extra))
+
+    def _where_they_are(self, state: State) -> HeldOut:
+        """Return what judges scores that are no NumPy array, made once."""
+        if self._held_out is None:
+            codes = np.searchsorted(self.classes, self.labels)
+            self._held_out = HeldOut(self.splits, codes, self.n_classes, self.weight, state.scores)
+        return self._held_out
+
+    def _by_class(self, values: Array) -> np.ndarray:
+        """View (n, classes × (folds + 1)) as (n, classes, folds + 1)."""
+        return to_numpy(values).reshape(-1, self.n_classes, len(self.splits) + 1)
+
+
+class _Scored(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A fitted classifier that knows its decision values, for scikit-learn's scorers."""
+
+    def __init__(self, decision: np.ndarray, classes: np.ndarray) -> None:
+        self.decision, self.classes = decision, classes
+
+    @property
+    def classes_(self) -> np.ndarray:
+        return self.classes
+
+    def decision_function(self, X: object) -> np.ndarray:
+        return self.decision
+
+    def predict(self, X: object) -> np.ndarray:
+        if self.decision.ndim == 1:
+            return np.asarray(self.classes[(self.decision > 0).astype(int)])
+        return np.asarray(self.classes[self.decision.argmax(axis=1)])
+
+
+def _scorer(scoring: str | Callable[..., float]) -> Callable[..., float]:
+    """Return the scorer; refuse one that wants probabilities, which a path does not have."""
+    scorer: Callable[..., float] = get_scorer(scoring)
+    probe = _Scored(np.array([-1.0, 1.0, -1.0, 1.0]), np.array([0, 1]))
+    try:
+        scorer(probe, probe.decision, np.array([0, 1, 0, 1]))
+    except AttributeError as error:
+        raise ValueError(
+            f"scoring={scoring!r} needs more than decision values and labels ({error}). Use one that needs "
+            f"only those, such as 'accuracy', 'balanced_accuracy', 'f1' or 'roc_auc'."
+        ) from None
+    except ValueError:
+        pass  # it does not fit two classes, but asks for nothing that is missing
+    return scorer
+
+
+def _takes_weight(scorer: Callable[..., float]) -> bool:
+    """Whether the metric behind a scorer knows sample weights."""
+    metric = getattr(scorer, "_score_func", scorer)
+    return "sample_weight" in inspect.signature(metric).parameters
