@@ -2,7 +2,6 @@
 
 import sys
 from functools import partial
-from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +10,8 @@ if TYPE_CHECKING:
     import typer
     from rich.console import Console
 
+
+_ANY = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 _EPILOG = """Start with: marginpath demo, or marginpath report DATA --target COLUMN
 
@@ -36,6 +37,7 @@ def build_app() -> "typer.Typer":
     from rich.console import Console
 
     from .. import __version__
+    from .commands import fit, inspect, predict, report
 
     app = typer.Typer(
         name="marginpath",
@@ -85,31 +87,34 @@ def build_app() -> "typer.Typer":
                 raise typer.Exit(1) from None
         console.print("Open the page in a browser and move its slider.")
 
-    for name in ("fit", "predict", "inspect", "report"):
-        _add_command(app, name)
+    for command, epilog in (
+        (fit.fit, fit.EPILOG),
+        (predict.predict, predict.EPILOG),
+        (inspect.inspect, inspect.EPILOG),
+        (report.report, report.EPILOG),
+    ):
+        app.command(epilog=epilog)(command)
     _add_laboratory(app, console, errors)
     return app
 
 
-def _add_command(app: "typer.Typer", name: str) -> None:
-    """Add the command of that name, which has a module of its own."""
-    module = import_module(f"marginpath.app.commands.{name}")
-    app.command(name, epilog=module.EPILOG)(getattr(module, name))
-
-
 def _add_laboratory(app: "typer.Typer", console: "Console", errors: "Console") -> None:
     """Add the commands of the laboratory where it is installed, else a word on how to install it."""
+    known = {point.name: point for point in entry_points(group="marginpath.commands")}
+    for name in ("bench", "reproduce"):
+        if name in known:
+            known[name].load()(app, console, errors)
+        else:
+            app.command(name, hidden=True, context_settings=_ANY)(partial(_say_how_to_install, errors))
+
+
+def _say_how_to_install(errors: "Console") -> None:
     import typer
 
-    added = {point.name: point.load() for point in entry_points(group="marginpath.commands")}
-    for name, what in (("bench", "The benchmarks are"), ("reproduce", "The reproduction of the paper is")):
-        if name in added:
-            added[name](app, console, errors)
-            continue
-
-        def missing(name: str | None = None, what: str = what) -> None:
-            message = f"{what} a package of its own: pip install marginpath-lab, or pip install ./lab in a checkout."
-            errors.print(message, markup=False, soft_wrap=True)
-            raise typer.Exit(1)
-
-        app.command(name, help=f"{what} in marginpath-lab.", hidden=True)(partial(missing, what=what))
+    errors.print(
+        "Benchmarks and reproductions are a package of their own: pip install marginpath-lab, or "
+        "pip install ./lab in a checkout.",
+        markup=False,
+        soft_wrap=True,
+    )
+    raise typer.Exit(1)

@@ -10,6 +10,6 @@ SKOPS_TRUSTED = tuple(
     sorted(
         f"{cls.__module__}.{cls.__qualname__}"
         for cls in registered()
-        if cls.__module__.startswith(f"{__package__}.")
+        if cls.__module__.startswith("marginpath.")
     )
 )

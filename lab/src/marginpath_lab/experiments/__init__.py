@@ -41,7 +41,7 @@ def find(name: str) -> Experiment:
     Examples
     --------
     >>> find("rates").__name__
-    'marginpath.experiments.rates'
+    'marginpath_lab.experiments.rates'
     """
     if name not in NAMES:
         raise ValueError(f"There is no experiment {name!r}; there are {', '.join(NAMES)}.")

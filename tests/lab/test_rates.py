@@ -29,7 +29,7 @@ SLOWEST_FIRST = (  # at 500 updates; later, mirror descent overtakes the normali
     "coordinate descent",
 )
 NAMES = ("rates.csv", "rates_curves.csv", "rates.md", "rates.svg", "rates.png")
-PUBLISHED = Path(__file__).parents[1] / "docs" / "_static" / "rates"
+PUBLISHED = Path(__file__).parents[2] / "docs" / "_static" / "rates"
 
 
 @pytest.fixture(scope="module")

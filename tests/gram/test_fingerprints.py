@@ -125,7 +125,7 @@ def test_the_fingerprint_is_computed_once(monkeypatch):
     X, y = samples(20)
     gram = GRAMS["stored"](X)
     path = mp.run(SOLVER, mp.Problem(gram, y), 2)
-    monkeypatch.setattr("marginpath.gram.base.row_codes", None)
+    monkeypatch.setattr("marginpath.gram.dense.row_codes", None)
     assert mp.resume(path, mp.Problem(gram, y), 2).last.t == 4
 
 

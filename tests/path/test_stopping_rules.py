@@ -22,7 +22,7 @@ from marginpath.path.stopping import (
     leave_one_out,
 )
 
-PUBLISHED = Path(__file__).parents[1] / "docs" / "_static" / "stopping"
+PUBLISHED = Path(__file__).parents[2] / "docs" / "_static" / "stopping"
 
 
 def noisy_columns(levels, draws=1, n=60):

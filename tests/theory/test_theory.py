@@ -18,7 +18,7 @@ import marginpath as mp
 from marginpath import theory
 
 STEPS, SIZE, COUNT = 5000, 7, 100
-PUBLISHED = Path(__file__).parents[1] / "docs" / "_static" / "theory"
+PUBLISHED = Path(__file__).parents[2] / "docs" / "_static" / "theory"
 
 
 def small_problem(seed):

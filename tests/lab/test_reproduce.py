@@ -33,7 +33,7 @@ from typer.testing import CliRunner
 import marginpath as mp
 from marginpath.app import cli
 
-PUBLISHED = Path(__file__).parents[1] / "docs" / "_static" / "reproduction"
+PUBLISHED = Path(__file__).parents[2] / "docs" / "_static" / "reproduction"
 REFERENCE_NAMES = dict(zip(real_runs.PAPER_METHODS, ("FB_l1", "iFB_a3_l1", "NGD", "iPD"), strict=True))
 PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from naive import dual_descent, random_problem, separable
 
 import marginpath as mp
-from marginpath.gram.base import DenseGram
+from marginpath.gram import DenseGram
 from marginpath.losses import Logistic
-from marginpath.solvers import passes
+from marginpath.solvers.screening import compiled as passes
 from marginpath.solvers.screening.solver import Screened
 from marginpath.solvers.screening.state import BOUND, FREE, ZERO, all_rest, best_horizon, distance, slack
 from marginpath.solvers.screening.stored import Block, StoredMatrix

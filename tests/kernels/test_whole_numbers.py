@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import marginpath as mp
-from marginpath import kernels
+from marginpath.kernels import functions as kernels
 from marginpath.kernels import whole_numbers_compiled as eight_bit_product
-from marginpath.kernels.whole_numbers import eight_bit_sides
+from marginpath.kernels.whole_numbers import SignedRows, eight_bit_sides
 from marginpath.kernels.whole_numbers_compiled import available
 
 needs_bytes = pytest.mark.skipif(not available(), reason="this processor does not multiply bytes")
@@ -114,7 +114,7 @@ def test_kernel_matrices_are_those_of_floats(dtype, monkeypatch):
     made = [mp.Gram.from_kernel(X, kernel).K, mp.TiledGram(X, kernel).rows(np.arange(900)[::-1])[::-1]]
     V = np.random.default_rng(0).standard_normal((900, 2)).astype(dtype)
     product = mp.TiledGram(X, kernel) @ V
-    assert isinstance(mp.Gaussian(2.0).factors(X, X)[0], kernels.SignedRows)
+    assert isinstance(mp.Gaussian(2.0).factors(X, X)[0], SignedRows)
     monkeypatch.setattr(kernels, "eight_bit_sides", lambda *_: None)
     K = mp.Gram.from_kernel(X.astype(np.float64), kernel).K
     tolerance = 100 * np.finfo(dtype).eps

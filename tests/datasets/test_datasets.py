@@ -26,7 +26,7 @@ SETTINGS = pytest.mark.parametrize("settings", ["text", "program"])
 @pytest.fixture(scope="module")
 def real():
     """Return a function that loads real data from a data folder, or skips without it."""
-    beside = Path(__file__).parents[2] / "shared" / "data"
+    beside = Path(__file__).parents[3] / "shared" / "data"
     folder = Path(os.environ.get("MARGINPATH_DATA") or beside)
 
     def load(name, loader, **options):

@@ -335,7 +335,7 @@ class Clock:
 
     def __init__(self, monkeypatch):
         self.now = 0.0
-        for module in ("hard_margin", "running"):
+        for module in ("certificates.maximum_margin", "path.run"):
             monkeypatch.setattr(f"marginpath.{module}.time.monotonic", self)
 
     def __call__(self):

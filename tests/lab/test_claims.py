@@ -18,7 +18,7 @@ from marginpath_lab.experiments.settings import PROGRAM
 from marginpath_lab.experiments.toy_runs import ToyRuns
 from marginpath_lab.experiments.verdicts import NEGATIVE, POSITIVE, Claim, Part, mean_part, share_part
 
-PUBLISHED = Path(__file__).parents[1] / "docs" / "_static" / "reproduction"
+PUBLISHED = Path(__file__).parents[2] / "docs" / "_static" / "reproduction"
 
 
 def test_a_part_is_judged_by_its_interval():

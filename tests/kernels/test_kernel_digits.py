@@ -4,11 +4,11 @@ import array_api_strict
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from marginpath.cluster.kernel_gram import kernel_product, kernel_rows
 
 import marginpath as mp
 from marginpath.arrays import to_numpy
 from marginpath.gram import fused
+from marginpath.gram.cluster.kernel import kernel_product, kernel_rows
 from marginpath.gram.device import DeviceTiledGram
 from marginpath.gram.tiled import TiledCross
 from marginpath.kernels.functions import Biased

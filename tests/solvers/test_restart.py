@@ -15,7 +15,7 @@ from marginpath.momentum import FunctionRestart, GradientRestart
 
 BOTH = [GradientRestart(), FunctionRestart()]
 γ_PART = 0.9
-PUBLISHED = Path(__file__).parents[1] / "docs" / "_static" / "restart"
+PUBLISHED = Path(__file__).parents[2] / "docs" / "_static" / "restart"
 
 
 def naive_restart(K, y, b, steps, γ, scheme, α=3.0):

@@ -58,6 +58,14 @@ def png_size(file):
     return struct.unpack(">II", header[16:24])
 
 
+def test_without_the_laboratory_its_commands_say_how_to_install_it(monkeypatch):
+    monkeypatch.setattr(cli, "entry_points", lambda group: [])
+    for words in (["bench", "kernel", "--quick"], ["reproduce", "all"], ["bench"]):
+        ran = CliRunner().invoke(cli.build_app(), words)
+        assert ran.exit_code == 1
+        assert "pip install marginpath-lab" in ran.output
+
+
 def test_demo_prints_the_path_and_draws_it(invoke, tmp_path):
     ran = invoke("demo", "--out", tmp_path / "new" / "folder")
     assert ran.exit_code == 0, ran.output
