@@ -105,7 +105,7 @@ def _add_laboratory(app: "typer.Typer", console: "Console", errors: "Console") -
         if name in known:
             known[name].load()(app, console, errors)
         else:
-            app.command(name, hidden=True, context_settings=_ANY)(partial(_say_how_to_install, errors))
+            app.command(name, hidden=True, context_settings=_ANY)(lambda: _say_how_to_install(errors))
 
 
 def _say_how_to_install(errors: "Console") -> None:
