@@ -215,16 +215,16 @@ class Gram(ABC):
     def resolution(self) -> float:
         """How far the entries K_ij are from those of a positive semi-definite matrix, over √K_ii √K_jj.
 
-        A w with ‖w‖ under √resolution · Σ √K_ii |V_i| cannot be told from 0.
+        A w with ‖w‖ under ``√resolution · Σ √K_ii |V_i|`` cannot be told from 0.
         """
         return 32 * float(self.xp.finfo(self.dtype).eps) + self.rounding
 
     @abstractmethod
     def product_with_error(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return K V in float64, and how far off each entry is at most, for V (n, k) with √K_ii |V_i| ≤ 1."""
+        """Return K V in float64, and how far off its entries are, for V (n, k) with ``√K_ii |V_i| ≤ 1``."""
 
     def enclose(self, V: np.ndarray) -> Enclosure:
-        """Return K V and √(VᵀK V) with certain bounds, for V (n, k) with √K_ii |V_i| ≤ 1."""
+        """Return K V and √(VᵀK V) with certain bounds, for V (n, k) with ``√K_ii |V_i| ≤ 1``."""
         scores, error = self.product_with_error(V)
         terms, every = V * scores, np.ones(len(V))
         squared = compensated_product(terms, every)
@@ -234,7 +234,7 @@ class Gram(ABC):
         return Enclosure(scores, error, low, high)
 
     def length(self, V: np.ndarray) -> np.ndarray:
-        """Return Σ_i √K_ii |V_i| per column, rounded up."""
+        """Return ``Σ_i √K_ii |V_i|`` per column, rounded up."""
         return np.asarray(SLACK * (self.roots @ np.abs(V)))
 
     @abstractmethod
