@@ -13,10 +13,9 @@ from marginpath_lab import experiments
 from marginpath_lab.experiments import (
     fig1,
     fig2,
-    fig3,
     fig5,
     losses,
-    mixture_page,
+    mixture_figure,
     mixture_picture,
     mixture_runs,
     pieces,
@@ -36,6 +35,7 @@ from marginpath.app import cli
 PUBLISHED = Path(__file__).parents[2] / "docs" / "_static" / "reproduction"
 REFERENCE_NAMES = dict(zip(real_runs.PAPER_METHODS, ("FB_l1", "iFB_a3_l1", "NGD", "iPD"), strict=True))
 PNG = b"\x89PNG\r\n\x1a\n"
+FIG3 = experiments.find("fig3")
 
 
 def run_command(*words):
@@ -344,10 +344,10 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path, monkeypatch):
 
     monkeypatch.setattr(mixture_runs, "run_columns", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        fig3.compute(small, Pieces(tmp_path), draws=4, n=20)
-    table = fig3.compute(small, Pieces(tmp_path), draws=4, n=20)
+        FIG3.compute(small, Pieces(tmp_path), draws=4, n=20)
+    table = FIG3.compute(small, Pieces(tmp_path), draws=4, n=20)
     assert len(calls) == 3 + 2
-    np.testing.assert_array_equal(table.margin, fig3.compute(small, draws=4, n=20).margin)
+    np.testing.assert_array_equal(table.margin, FIG3.compute(small, draws=4, n=20).margin)
 
 
 def test_an_interrupted_command_keeps_what_is_finished(tmp_path, monkeypatch):
@@ -363,8 +363,8 @@ def test_an_interrupted_command_keeps_what_is_finished(tmp_path, monkeypatch):
 
 
 def test_tables_and_panels_of_figure_3():
-    table = fig3.compute(replace(PROGRAM, mixture_steps=10), draws=3, n=20)
-    tables = mixture_page.mixture_tables(table)
+    table = FIG3.compute(replace(PROGRAM, mixture_steps=10), draws=3, n=20)
+    tables = mixture_figure.mixture_tables(table)
     line = list(csv.DictReader(io.StringIO(tables["fig3_draws.csv"])))[-1]
     margins = table.margin[:, -1, -1, -1, -1]
     assert float(line["margin_mean"]) == pytest.approx(margins.mean(), abs=1e-9)
