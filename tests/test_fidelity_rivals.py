@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_fidelity import htru2, mnist35
+from test_fidelity import FIXTURES, REAL
 
 import marginpath as mp
 from marginpath.solvers import MirrorDescent, NormalizedGradient
@@ -11,10 +11,10 @@ from marginpath.solvers import MirrorDescent, NormalizedGradient
 METHODS = {"NGD": (NormalizedGradient(first=2), -1), "iPD": (MirrorDescent(accelerated=True, first=2), 1)}
 
 
-@pytest.mark.parametrize("name", ["mnist35", "htru2"])
-def test_trajectories_of_the_rivals(name, reference_folder):
-    stored = np.load(reference_folder / f"{name}.npz")
-    X, y, X_test, y_test, sigma = mnist35() if name == "mnist35" else htru2(reference_folder.parent / "data")
+@pytest.mark.parametrize("name", REAL)
+def test_trajectories_of_the_rivals(name):
+    X, y, X_test, y_test, sigma = REAL[name]()
+    stored = np.load(FIXTURES / f"{name}.npz")
     problem = mp.Problem(mp.Gram.from_kernel(X, mp.Gaussian(sigma=sigma)), y)
     error = mp.HeldOutError(problem, X_test, y_test)
     for method, (solver, sign) in METHODS.items():

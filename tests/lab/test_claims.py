@@ -15,6 +15,7 @@ from marginpath_lab.experiments.mixture_runs import MixtureRuns, schedules
 from marginpath_lab.experiments.pieces import Pieces
 from marginpath_lab.experiments.real_runs import PAPER_METHODS, RealRun
 from marginpath_lab.experiments.settings import PROGRAM
+from marginpath_lab.experiments.settings_page import settings_markdown
 from marginpath_lab.experiments.toy_runs import ToyRuns
 from marginpath_lab.experiments.verdicts import NEGATIVE, POSITIVE, Claim, Part, mean_part, share_part
 
@@ -87,6 +88,15 @@ def judged(margin, error):
     return {claim.key: claim.verdict for claim in found}
 
 
+MONOTONE = (
+    "larger λ0, slower margin",
+    "larger λ0, better test error under noise",
+    "especially under noise",
+    "slower decay, slower margin",
+    "slower decay, better test error under noise",
+)
+
+
 def test_claims_on_the_mixture_follow_the_numbers():
     """First, a small k, which is strong regularization, has a small margin, and a small error under noise."""
     as_said = judged(
@@ -94,11 +104,7 @@ def test_claims_on_the_mixture_follow_the_numbers():
         lambda a, p, k: (1 + a) * 0.05 * p * min(k, 2),
     )
     for key in (
-        "larger λ0, slower margin",
-        "larger λ0, better test error under noise",
-        "especially under noise",
-        "slower decay, slower margin",
-        "slower decay, better test error under noise",
+        *MONOTONE,
         "too small a λ0 brings nothing",
         "too fast a decay brings nothing",
         "λ0 = 1 and 0.01 are the same",
@@ -106,11 +112,7 @@ def test_claims_on_the_mixture_follow_the_numbers():
         assert as_said[key] == "holds", key
     opposite = judged(lambda a, p, k: -0.3 * k, lambda a, p, k: 0.3 - 0.05 * (1 + p) * k)
     for key in (
-        "larger λ0, slower margin",
-        "larger λ0, better test error under noise",
-        "especially under noise",
-        "slower decay, slower margin",
-        "slower decay, better test error under noise",
+        *MONOTONE,
         "λ0 = 1 and 0.01 are the same",
         "Algorithm 1 is the more robust one",
         "a better trade-off under noise",
@@ -211,6 +213,10 @@ def test_files_of_the_claims(table):
     assert len(page) == len(lines) + 2
     assert len({line.count("|") for line in page}) == 1
     assert files["claims.png"][:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_the_published_settings_are_those_of_the_code():
+    assert (PUBLISHED / "program" / "settings.md").read_text(encoding="utf-8") == settings_markdown()
 
 
 def test_the_published_verdicts_follow_from_the_published_numbers():

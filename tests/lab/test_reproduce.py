@@ -13,10 +13,9 @@ from marginpath_lab import experiments
 from marginpath_lab.experiments import (
     fig1,
     fig2,
-    fig3,
     fig5,
     losses,
-    mixture_page,
+    mixture_figure,
     mixture_picture,
     mixture_runs,
     pieces,
@@ -27,7 +26,7 @@ from marginpath_lab.experiments.pieces import Pieces
 from marginpath_lab.experiments.settings import PROGRAM, SETTINGS, TEXT, find_settings
 from marginpath_lab.experiments.toy_runs import toy_runs
 from sklearn.datasets import load_digits
-from test_fidelity import FIXTURES, htru2, mnist35
+from test_fidelity import FIXTURES, REAL, require_data
 from typer.testing import CliRunner
 
 import marginpath as mp
@@ -36,6 +35,7 @@ from marginpath.app import cli
 PUBLISHED = Path(__file__).parents[2] / "docs" / "_static" / "reproduction"
 REFERENCE_NAMES = dict(zip(real_runs.PAPER_METHODS, ("FB_l1", "iFB_a3_l1", "NGD", "iPD"), strict=True))
 PNG = b"\x89PNG\r\n\x1a\n"
+FIG3 = experiments.find("fig3")
 
 
 def run_command(*words):
@@ -94,12 +94,11 @@ def test_figures_3_and_4_are_those_of_the_program(figure):
         np.testing.assert_array_equal(wrong, stored[f"{name}/wrong"][steps], name)
 
 
-@pytest.mark.parametrize("name", ["MNIST 3 vs 5", "HTRU2"])
-def test_figure_5_is_that_of_the_program(name, reference_folder):
+@pytest.mark.parametrize(("name", "key"), [("MNIST 3 vs 5", "mnist35"), ("HTRU2", "htru2")])
+def test_figure_5_is_that_of_the_program(name, key):
     """In float32: within 1e-4 of the margins and 2 samples of the errors, of trajectories in float64."""
-    key = "HTRU2".lower() if name == "HTRU2" else "mnist35"
-    stored = np.load(reference_folder / f"{key}.npz")
-    X, y, X_test, y_test, _ = mnist35() if key == "mnist35" else htru2(reference_folder.parent / "data")
+    X, y, X_test, y_test, _ = REAL[key]()
+    stored = np.load(FIXTURES / f"{key}.npz")
     data = SimpleNamespace(X=X.astype(np.float32), y=y, X_test=X_test.astype(np.float32), y_test=y_test)
     settings = replace(PROGRAM, mnist_step_1=1, mnist_step_2=1, mnist_start=0, real_steps=299)
     problem, error = real_runs.prepare(settings, name, data)
@@ -114,8 +113,9 @@ def test_figure_5_is_that_of_the_program(name, reference_folder):
 
 
 @pytest.mark.heavy
-def test_mnist_3_vs_5_after_200_updates(reference_folder):
+def test_mnist_3_vs_5_after_200_updates():
     """All 11,552 images, with the steps and the start of the program."""
+    require_data("mnist")
     noted = {
         "Algorithm 1": (-0.0118, 0.0074),
         "Algorithm 2": (0.0285, 0.0047),
@@ -344,10 +344,10 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path, monkeypatch):
 
     monkeypatch.setattr(mixture_runs, "run_columns", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        fig3.compute(small, Pieces(tmp_path), draws=4, n=20)
-    table = fig3.compute(small, Pieces(tmp_path), draws=4, n=20)
+        FIG3.compute(small, Pieces(tmp_path), draws=4, n=20)
+    table = FIG3.compute(small, Pieces(tmp_path), draws=4, n=20)
     assert len(calls) == 3 + 2
-    np.testing.assert_array_equal(table.margin, fig3.compute(small, draws=4, n=20).margin)
+    np.testing.assert_array_equal(table.margin, FIG3.compute(small, draws=4, n=20).margin)
 
 
 def test_an_interrupted_command_keeps_what_is_finished(tmp_path, monkeypatch):
@@ -363,8 +363,8 @@ def test_an_interrupted_command_keeps_what_is_finished(tmp_path, monkeypatch):
 
 
 def test_tables_and_panels_of_figure_3():
-    table = fig3.compute(replace(PROGRAM, mixture_steps=10), draws=3, n=20)
-    tables = mixture_page.mixture_tables(table)
+    table = FIG3.compute(replace(PROGRAM, mixture_steps=10), draws=3, n=20)
+    tables = mixture_figure.mixture_tables(table)
     line = list(csv.DictReader(io.StringIO(tables["fig3_draws.csv"])))[-1]
     margins = table.margin[:, -1, -1, -1, -1]
     assert float(line["margin_mean"]) == pytest.approx(margins.mean(), abs=1e-9)
@@ -465,8 +465,9 @@ def test_all_published_draws_come_out_again(figure):
 
 
 @pytest.mark.heavy
-def test_the_published_figure_5_comes_out_again(reference_folder):
+def test_the_published_figure_5_comes_out_again():
     """One data set, in float32: 1e-4 in the margins, 2 samples in the errors."""
+    require_data("mnist")
     lines = [x for x in read_csv(PUBLISHED / "program" / "fig5.csv") if x["data"] == "MNIST 3 vs 5"]
     runs, _ = real_runs.real_runs(replace(PROGRAM), Pieces(), ["MNIST 3 vs 5"], real_runs.PAPER_METHODS)
     for run in runs:

@@ -1,4 +1,4 @@
-"""Experiments: every table and figure again, by one command. One module an experiment, named after it."""
+"""Experiments: every table and figure again, by one command; a module for each (fig3 and fig4 share one)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAMES = ("rates", "restart", "theory_bounds", "stopping_rules", *PAPER)
 
 
 class Experiment(Protocol):
-    """What the module of an experiment has: numbers first, then what is made of them."""
+    """What an experiment has, most often a module: numbers first, then what is made of them."""
 
     def compute(self, *, watch: Callable[[str], Any], **options: Any) -> Any:
         """Return the table; ``watch`` is told what is being run.
@@ -45,4 +45,6 @@ def find(name: str) -> Experiment:
     """
     if name not in NAMES:
         raise ValueError(f"There is no experiment {name!r}; there are {', '.join(NAMES)}.")
+    if name in ("fig3", "fig4"):
+        return cast(Experiment, import_module(".mixture_figure", __name__).MixtureFigure(name))
     return cast(Experiment, import_module(f".{name}", __name__))

@@ -16,8 +16,8 @@ from .pieces import Pieces
 from .real_runs import PAPER_METHODS, real_runs
 from .settings import PROGRAM, Settings
 from .settings_page import settings_markdown
+from .tables import csv_text, markdown_table, terminal_table
 from .verdicts import Claim, Judged, Part
-from .writing import csv_text, markdown_table
 
 _COLORS: dict[Judged, tuple[str, str]] = {
     "holds": (GREEN, "parts that hold"),
@@ -81,18 +81,17 @@ def draw(table: Claims) -> Any:
 def printed(table: Claims) -> Any:
     """Return the verdicts for the terminal."""
     from rich.console import Group
-    from rich.table import Table
 
-    shown = Table(title=f"Claims of Section 6, settings of the {table.settings}", title_justify="left")
-    for head in ("claim", "verdict", "parts", "weakest part", "number", "95 % interval"):
-        shown.add_column(head)
+    head = ["claim", "verdict", "parts", "weakest part", "number", "95 % interval"]
+    lines = []
     for claim in table.claims:
+        cells = ["", "", "", ""]
         if claim.parts:
-            part = claim.weakest
-            parts = f"{claim.count('holds')} of {len(claim.parts)}"
-            shown.add_row(claim.key, claim.verdict, parts, part.name, number(part.value), interval(part))
-        else:
-            shown.add_row(claim.key, claim.verdict, "", "", "", "")
+            part, parts = claim.weakest, f"{claim.count('holds')} of {len(claim.parts)}"
+            cells = [parts, part.name, number(part.value), interval(part)]
+        lines.append([claim.key, claim.verdict, *cells])
+    title = f"Claims of Section 6, settings of the {table.settings}"
+    shown = terminal_table(title, head, lines, words=len(head))
     return Group(shown, *(f"Left out: {name}. {why}" for name, why in table.left_out.items()))
 
 
@@ -114,7 +113,7 @@ def files(table: Claims) -> dict[str, bytes]:
         for claim in table.claims
     )
     parts = (
-        (claim.key, part.name, part.value, part.low, part.high, *part.claimed, _full(part), part.judged)
+        (claim.key, part.name, part.value, part.low, part.high, *part.claimed, part.full, part.judged)
         for claim in table.claims
         for part in claim.parts
     )
@@ -172,7 +171,3 @@ def number(value: float) -> str:
 def interval(part: Part) -> str:
     """Write an interval."""
     return f"[{number(part.low)}, {number(part.high)}]"
-
-
-def _full(part: Part) -> Any:
-    return "" if part.full is None else part.full

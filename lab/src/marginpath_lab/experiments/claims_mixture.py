@@ -11,7 +11,7 @@ import numpy as np
 
 import marginpath as mp
 
-from .mixture_page import plain
+from .mixture_figure import plain
 from .mixture_runs import ALGORITHMS, NOISE, MixtureRuns
 from .observing import average
 from .settings import Settings
@@ -44,8 +44,7 @@ class Averages:
         middle = runs.margin[:, :, :, 2]
         unit = middle.max(axis=-1) - middle.min(axis=-1)
         margin = average(runs.steps, runs.margin) / unit[..., None]
-        name = "Figure 3" if runs.figure == "fig3" else "Figure 4"
-        return cls(name, tuple(map(plain, runs.series)), margin, average(runs.steps, runs.error))
+        return cls(runs.title, tuple(map(plain, runs.series)), margin, average(runs.steps, runs.error))
 
     def difference(self, what: str, a: int, p: int, first: int, second: int) -> np.ndarray:
         """Return the first series less the second, in every draw."""

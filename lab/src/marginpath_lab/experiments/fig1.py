@@ -11,8 +11,8 @@ from .drawing import BLACK, GREY, empty_figure, picture_files, tidy
 from .fig2 import STYLES
 from .pieces import Pieces
 from .settings import PROGRAM, Settings
+from .tables import csv_text, terminal_table
 from .toy_runs import SOLUTION, ToyRuns, toy_runs
-from .writing import csv_text
 
 
 def compute(
@@ -63,14 +63,10 @@ def degrees(table: ToyRuns) -> np.ndarray:
 
 def printed(table: ToyRuns) -> Any:
     """Return the last iterates for the terminal."""
-    from rich.table import Table
-
-    shown = Table(title=f"Figure 1: iterates after {table.steps[-1]:,} updates", title_justify="left")
-    for head in ("scheme", "w1", "w2", "degrees from w*"):
-        shown.add_column(head, justify="left" if head == "scheme" else "right")
-    for name, w, angle in zip(table.schemes, table.w[:, -1], degrees(table), strict=True):
-        shown.add_row(name, f"{w[0]:.6f}", f"{w[1]:.6f}", f"{angle:.1e}")
-    return shown
+    title = f"Figure 1: iterates after {table.steps[-1]:,} updates"
+    rows = zip(table.schemes, table.w[:, -1], degrees(table), strict=True)
+    lines = ([name, f"{w[0]:.6f}", f"{w[1]:.6f}", f"{angle:.1e}"] for name, w, angle in rows)
+    return terminal_table(title, ["scheme", "w1", "w2", "degrees from w*"], lines)
 
 
 def files(table: ToyRuns) -> dict[str, bytes]:

@@ -25,8 +25,8 @@ from .drawing import (
 )
 from .pieces import Pieces
 from .settings import PROGRAM, Settings
+from .tables import csv_text, terminal_table
 from .toy_runs import ToyRuns, toy_runs
-from .writing import csv_text
 
 #: Colour, dashes and width of every scheme.
 STYLES: dict[str, tuple[str, Any, float]] = {
@@ -104,27 +104,24 @@ def draw(table: Figure2) -> Any:
 
 def printed(table: Figure2) -> Any:
     """Return the gaps at the end for the terminal."""
-    from rich.table import Table
-
-    runs = table.runs
-    shown = Table(title=f"Figure 2: gaps after {runs.steps[-1]:,} updates", title_justify="left")
-    shown.add_column("scheme")
-    for name in _QUANTITIES:
-        shown.add_column(name.replace("_", " "), justify="right")
-    ends = np.column_stack([quantity(runs)[:, -1] for _, quantity in _QUANTITIES.values()])
-    for name, values in zip(runs.schemes, ends, strict=True):
-        shown.add_row(name, *(f"{value:.1e}" for value in values))
-    for name, bound in table.bounds.items():
-        shown.add_row(f"{name}, proved", *(f"{value:.1e}" for value in bound[:, -1]))
-    return shown
+    title = f"Figure 2: gaps after {table.runs.steps[-1]:,} updates"
+    head = ["scheme", *(name.replace("_", " ") for name in _QUANTITIES)]
+    curves = _curves(table).items()
+    return terminal_table(
+        title, head, ([name, *(f"{x:.1e}" for x in values[:, -1])] for name, values in curves)
+    )
 
 
 def files(table: Figure2) -> dict[str, bytes]:
     """Return the table and the picture, by name of file."""
-    runs, quantities = table.runs, [quantity(table.runs) for _, quantity in _QUANTITIES.values()]
-    columns = [np.stack([values[i] for values in quantities]) for i in range(len(runs.schemes))]
-    curves = dict(zip(runs.schemes, columns, strict=True))
-    curves |= {f"{name}, proved": bound for name, bound in table.bounds.items()}
-    lines = ((name, t, *values[:, t - 1]) for name, values in curves.items() for t in runs.steps.tolist())
+    steps, curves = table.runs.steps.tolist(), _curves(table).items()
+    lines = ((name, t, *values[:, t - 1]) for name, values in curves for t in steps)
     text = csv_text(["scheme", "step", *_QUANTITIES], lines)
     return {"fig2.csv": text.encode()} | picture_files(draw(table), "fig2")
+
+
+def _curves(table: Figure2) -> dict[str, np.ndarray]:
+    """Return what was measured and what is proved: name → (quantities, steps)."""
+    measured = np.stack([quantity(table.runs) for _, quantity in _QUANTITIES.values()], axis=1)
+    curves = dict(zip(table.runs.schemes, measured, strict=True))
+    return curves | {f"{name}, proved": bound for name, bound in table.bounds.items()}

@@ -24,7 +24,7 @@ from .drawing import (
 from .pieces import Pieces
 from .real_runs import DATA_SETS, METHODS, RealRun, real_runs
 from .settings import PROGRAM, Settings
-from .writing import csv_text, markdown_table
+from .tables import csv_text, markdown_table, terminal_table
 
 # The paper's colours, as far as all can tell them apart; what is added here is thinner.
 _STYLES: dict[str, tuple[str, Any, float]] = {
@@ -105,17 +105,15 @@ def _limit(panel: Any, margins: list[np.ndarray]) -> None:
 def printed(table: Figure5) -> Any:
     """Return margin, test error and seconds at the end for the terminal."""
     from rich.console import Group
-    from rich.table import Table
 
-    shown = Table(title="Figure 5: margin, test error, seconds at the end", title_justify="left")
-    shown.add_column("method")
-    for name in table.data_sets:
-        shown.add_column(name, justify="right")
     ends = {(run.method, run.data): run for run in table.runs}
+    lines = []
     for method in METHODS if table.runs else ():
         runs = [ends[method, name] for name in table.data_sets]
         cells = (f"{run.margin[-1]:+.4f}  {run.error[-1]:.4f}  {run.seconds[-1]:.0f} s" for run in runs)
-        shown.add_row(method, *cells)
+        lines.append([method, *cells])
+    title = "Figure 5: margin, test error, seconds at the end"
+    shown = terminal_table(title, ["method", *table.data_sets], lines)
     missing = [f"Left out: {name}. {why}" for name, why in table.left_out.items()]
     return Group(*([shown] if table.runs else ["Figure 5: no data set was reached."]), *missing)
 

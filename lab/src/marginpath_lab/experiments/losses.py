@@ -13,7 +13,7 @@ import marginpath as mp
 from .drawing import BLUE, GREEN, VERMILION, empty_figure, legend_above, picture_files, tidy
 from .pieces import Pieces
 from .settings import PROGRAM, Settings
-from .writing import csv_text
+from .tables import csv_text, terminal_table
 
 _LOSSES: dict[str, tuple[Any, str, str, Any]] = {
     "exponential": (mp.Exponential(), r"exponential $e^{-a}$", GREEN, (0, (1.5, 1.2))),
@@ -56,14 +56,11 @@ def draw(table: Losses) -> Any:
 
 def printed(table: Losses) -> Any:
     """Return the losses at a few margins for the terminal."""
-    from rich.table import Table
-
-    shown = Table(title="Losses of the margin", title_justify="left")
-    for name in ("margin", *table.values):
-        shown.add_column(name, justify="right")
-    for i in range(0, len(table.margins), 40):
-        shown.add_row(f"{table.margins[i]:g}", *(f"{values[i]:.3f}" for values in table.values.values()))
-    return shown
+    lines = (
+        [f"{table.margins[i]:g}", *(f"{values[i]:.3f}" for values in table.values.values())]
+        for i in range(0, len(table.margins), 40)
+    )
+    return terminal_table("Losses of the margin", ["margin", *table.values], lines, words=0)
 
 
 def files(table: Losses) -> dict[str, bytes]:

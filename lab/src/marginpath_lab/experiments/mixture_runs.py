@@ -40,6 +40,11 @@ class MixtureRuns:
     margin: np.ndarray
     error: np.ndarray
 
+    @property
+    def title(self) -> str:
+        """What the paper calls the figure."""
+        return {"fig3": "Figure 3", "fig4": "Figure 4"}[self.figure]
+
 
 class Fading(mp.Problem):
     """Columns that have a schedule each: at λ_t = 1/t, the t is seen in the size of the box."""

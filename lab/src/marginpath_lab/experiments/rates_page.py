@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .methods import EXPECTED_ORDER, Method
+from .tables import csv_text, markdown_table, page_pieces, page_text, terminal_table
 from .trajectories import FLOOR, Law
 
 if TYPE_CHECKING:
     from .rates import Rates, Row
 
+#: The columns of a fitted law.
+LAW_HEAD = ("law", "rate", "r_squared")
+
 
 def printed(table: Rates) -> Any:
     """Return fitted rates and last gaps of all methods as a table for the terminal."""
-    from rich.table import Table
-
-    shown = Table(title=f"Fitted rate, and margin gap after {table.steps:,} updates", title_justify="left")
-    shown.add_column("method")
-    shown.add_column("proved")
-    for known in table.problems:
-        shown.add_column(known.name, justify="right")
-        shown.add_column("gap", justify="right")
+    title = f"Fitted rate, and margin gap after {table.steps:,} updates"
+    head = ["method", "proved", *(text for problem in table.problems for text in (problem.name, "gap"))]
+    lines = []
     for method in table.methods:
         rows = [row for row in table.rows if row.method == method.name]
         cells = (cell for row in rows for cell in (law_text(row.law), gap_text(row.gaps[table.steps])))
-        shown.add_row(method.name, _short(method), *cells)
-    return shown
+        lines.append([method.name, _short(method), *cells])
+    return terminal_table(title, head, lines, words=2)
 
 
 def rows_csv(table: Rates) -> str:
@@ -37,22 +33,21 @@ def rows_csv(table: Rates) -> str:
     first = table.rows[0]
     gaps = [f"gap_{t}" for t in first.gaps]
     when = [f"{what}_{target:.0e}" for target in first.updates for what in ("updates", "seconds")]
-    lines = [["problem", "method", "law", "rate", "r_squared", *gaps, *when, "updates_done"]]
+    lines = []
     for row in table.rows:
-        law = ("", "", "") if row.law is None else (row.law.kind, row.law.rate, row.law.r_squared)
         reached = [x for target in row.updates for x in (row.updates[target], row.seconds[target])]
-        values = (row.problem, row.method, *law, *row.gaps.values(), *reached, row.done)
-        lines.append([_number(value) for value in values])
-    return _csv(lines)
+        lines.append((row.problem, row.method, *law_values(row.law), *row.gaps.values(), *reached, row.done))
+    return csv_text(["problem", "method", *LAW_HEAD, *gaps, *when, "updates_done"], lines, digits=6)
 
 
 def curves_csv(table: Rates) -> str:
     """Return the curves, which the picture is drawn from: one line a point."""
-    lines = [["problem", "method", "update", "gap", "seconds"]]
-    for curve in table.curves:
-        points = zip(curve.updates.tolist(), curve.gaps.tolist(), curve.seconds.tolist(), strict=True)
-        lines += [[curve.problem, curve.method, *map(_number, point)] for point in points]
-    return _csv(lines)
+    lines = (
+        (curve.problem, curve.method, *point)
+        for curve in table.curves
+        for point in zip(curve.updates, curve.gaps, curve.seconds, strict=True)
+    )
+    return csv_text(["problem", "method", "update", "gap", "seconds"], lines, digits=6)
 
 
 def markdown(table: Rates) -> str:
@@ -64,9 +59,7 @@ def markdown(table: Rates) -> str:
         "measured": "\n".join(_measured(table, known.name, known.title) for known in table.problems),
         "order": _order(table),
     }
-    return "\n".join(
-        f"<!-- begin {name} -->\n\n{text}\n<!-- end {name} -->\n" for name, text in pieces.items()
-    )
+    return page_pieces(pieces)
 
 
 def _proved(table: Rates) -> str:
@@ -124,6 +117,11 @@ def _order(table: Rates) -> str:
     return _table(["expected, slowest first", *ranked], [*lines, ["**as expected?**", *agree]])
 
 
+def law_values(law: Law | None) -> tuple[Any, ...]:
+    """Return what stands under LAW_HEAD."""
+    return (None, None, None) if law is None else (law.kind, law.rate, law.r_squared)
+
+
 def law_text(law: Law | None) -> str:
     """Write a fitted law.
 
@@ -177,23 +175,8 @@ def _short(method: Method) -> str:
 
 
 def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    rows = [head, ["---"] * len(head), *lines]
-    return "".join("| " + " | ".join(_escaped(cell) for cell in row) + " |\n" for row in rows)
+    return markdown_table([*map(_cell, head)], ([*map(_cell, line)] for line in lines))
 
 
-def _escaped(cell: str) -> str:
-    """Raise exponents, lower indices, and keep the star of v* from being read as emphasis."""
-    if cell.startswith("**"):
-        return cell
-    cell = re.sub(r"\^(?:\(([^)]*)\)|(\S+))", r"<sup>\1\2</sup>", cell)
-    return re.sub(r"_(\w)", r"<sub>\1</sub>", cell).replace("*", r"\*")
-
-
-def _number(value: Any) -> str:
-    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _csv(lines: Iterable[Sequence[str]]) -> str:
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerows(lines)
-    return buffer.getvalue()
+def _cell(text: str) -> str:
+    return text if text.startswith("**") else page_text(text)

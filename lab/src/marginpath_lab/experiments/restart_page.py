@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .rates_page import law_text
-from .writing import csv_text, markdown_table
+from .rates_page import LAW_HEAD, law_text, law_values
+from .tables import csv_text, markdown_table, page_pieces, page_text, terminal_table
 
 if TYPE_CHECKING:
     from .restart import Known, Row, Table
@@ -13,34 +13,26 @@ if TYPE_CHECKING:
 
 def printed(table: Table) -> Any:
     """Return the updates to the target as a table for the terminal."""
-    from rich.table import Table as RichTable
-
-    shown = RichTable(title="Updates until the certified relative margin gap is 1e-8", title_justify="left")
     head, lines = _certified(table)
-    for name in head:
-        shown.add_column(name, justify="left" if name == "problem" else "right")
-    for line in lines:
-        shown.add_row(*(cell.replace("*", "") for cell in line))
-    return shown
+    plain = ([cell.replace("*", "") for cell in line] for line in lines)
+    return terminal_table("Updates until the certified relative margin gap is 1e-8", head, plain)
 
 
 def rows_csv(table: Table) -> str:
     """Return one line a problem and method."""
-    head = ["problem", "method", "certified", "law", "rate", "r_squared", "proved_share", "share_is_proved"]
+    head = ["problem", "method", "certified", *LAW_HEAD, "proved_share", "share_is_proved"]
     known = {one.name: one for one in table.problems}
     lines = []
     for row in table.rows:
-        law = ("", "", "") if row.law is None else (row.law.kind, row.law.rate, row.law.r_squared)
-        one = known[row.problem]
-        lines.append([row.problem, row.method, row.certified or "", *law, one.slow, int(one.proved)])
+        one, law = known[row.problem], law_values(row.law)
+        lines.append([row.problem, row.method, row.certified, *law, one.slow, int(one.proved)])
     return csv_text(head, lines)
 
 
 def markdown(table: Table) -> str:
     """Return the pieces of the page, each between two comments that name it."""
-    pieces = {"certified": markdown_table(*_certified(table)), "fitted": markdown_table(*_fitted(table))}
-    return "\n".join(
-        f"<!-- begin {name} -->\n\n{text}\n<!-- end {name} -->\n" for name, text in pieces.items()
+    return page_pieces(
+        {"certified": markdown_table(*_certified(table)), "fitted": markdown_table(*_fitted(table))}
     )
 
 
@@ -67,7 +59,7 @@ def _fitted(table: Table) -> tuple[list[str], list[list[str]]]:
     for one in table.problems:
         best = table.best_fixed(one.name)
         rows = [table.row(one.name, "Algorithm 1"), table.row(one.name, "α = 3"), best]
-        laws = [_law(row) for row in (*rows, table.row(one.name, "gradient restart"))]
+        laws = [page_text(law_text(row.law)) for row in (*rows, table.row(one.name, "gradient restart"))]
         laws[2] += f" ({best.method})"
         lines.append([one.name, _proved(one), *laws])
     return head, lines
@@ -77,9 +69,3 @@ def _proved(one: Known) -> str:
     """Write √(1 − ρ); where Hoffman's constant is only bounded, no more than that is proved."""
     relation = "" if one.proved else "at best "
     return f"{relation}(1 − {one.slow:.0e})<sup>t</sup>"
-
-
-def _law(row: Row) -> str:
-    text = law_text(row.law)
-    base, caret, exponent = text.partition("^")
-    return f"{base}<sup>{exponent}</sup>" if caret else text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .settings import PROGRAM, TEXT, Settings
-from .writing import markdown_table
+from .tables import markdown_table, page_text
 
 _LINES: tuple[tuple[str, Callable[[Settings], str]], ...] = (
     ("λ of update t", lambda s: "λ_t" if s.offset == 0 else f"λ at t + {s.offset}"),
@@ -28,7 +28,7 @@ _LINES: tuple[tuple[str, Callable[[Settings], str]], ...] = (
 
 def settings_markdown() -> str:
     """Return a table of what differs."""
-    rows = ([what, *(_escaped(value(settings)) for settings in (TEXT, PROGRAM))] for what, value in _LINES)
+    rows = ([what, *(page_text(value(settings)) for settings in (TEXT, PROGRAM))] for what, value in _LINES)
     return markdown_table(["", "`--as text`", "`--as program`"], rows)
 
 
@@ -47,7 +47,3 @@ def _scale(standardized: bool, otherwise: str) -> str:
 
 def _start(deviation: float) -> str:
     return f"normal, deviation {deviation:g}" if deviation else "0"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("λ_t", "λ<sub>t</sub>")

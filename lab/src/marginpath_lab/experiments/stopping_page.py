@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, empty_figure, legend_above, tidy
-from .writing import csv_text, markdown_table
+from .tables import csv_text, markdown_table, page_pieces, page_text, terminal_table
 
 if TYPE_CHECKING:
     from .stopping_rules import StoppingRules
@@ -25,15 +25,9 @@ _STYLES: dict[str, tuple[str, str]] = {
 
 def printed(table: StoppingRules) -> Any:
     """Return the mean excess errors as a table for the terminal."""
-    from rich.table import Table
-
-    shown = Table(title="Excess test error over the best step, in percentage points", title_justify="left")
     head, lines = _lines(table)
-    for name in head:
-        shown.add_column(name, justify="left" if name in ("data", "rule") else "right")
-    for line in lines:
-        shown.add_row(*(cell.replace("*", "") for cell in line))
-    return shown
+    plain = ([cell.replace("*", "") for cell in line] for line in lines)
+    return terminal_table("Excess test error over the best step, in percentage points", head, plain, words=2)
 
 
 def rules_csv(table: StoppingRules) -> str:
@@ -57,10 +51,7 @@ def rules_csv(table: StoppingRules) -> str:
 
 def markdown(table: StoppingRules) -> str:
     """Return the pieces of the page, each between two comments that name it."""
-    pieces = {"excess": markdown_table(*_lines(table)), "overall": _overall(table)}
-    return "\n".join(
-        f"<!-- begin {name} -->\n\n{text}\n<!-- end {name} -->\n" for name, text in pieces.items()
-    )
+    return page_pieces({"excess": markdown_table(*_lines(table)), "overall": _overall(table)})
 
 
 def draw(table: StoppingRules) -> Any:
@@ -95,7 +86,7 @@ def _lines(table: StoppingRules) -> tuple[list[str], list[list[str]]]:
         error = 100 * table.excess[s].std(axis=1, ddof=1) / np.sqrt(table.best.shape[2])
         for r, name in enumerate(_rules()):
             cells = [f"{m:.2f} ± {e:.2f}" for m, e in zip(mean[:, r], error[:, r], strict=True)]
-            lines.append(["", _escaped(name), *cells])
+            lines.append(["", page_text(name), *cells])
     return head, lines
 
 
@@ -106,14 +97,10 @@ def _overall(table: StoppingRules) -> str:
     order = np.argsort(excess.mean(axis=0))
     names = list(_rules().items())
     lines = [
-        [_escaped(names[r][0]), names[r][1], f"{excess[:, r].mean():.2f}", f"{cells[:, r].max():.2f}"]
+        [page_text(names[r][0]), names[r][1], f"{excess[:, r].mean():.2f}", f"{cells[:, r].max():.2f}"]
         for r in order
     ]
     return markdown_table(["rule", "has to know", "mean excess", "largest, of data and level"], lines)
-
-
-def _escaped(name: str) -> str:
-    return name.replace("*", r"\*")
 
 
 def _rules() -> dict[str, str]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .writing import csv_text, markdown_table
+from .tables import csv_text, markdown_table, page_pieces, page_text, terminal_table
 
 if TYPE_CHECKING:
     from .theory_bounds import Convergence, Stability, TheoryBounds
@@ -15,14 +14,9 @@ if TYPE_CHECKING:
 
 def printed(table: TheoryBounds) -> Any:
     """Return the tightest ratios as a table for the terminal."""
-    from rich.table import Table
-
-    shown = Table(title="The tightest bound/actual of each constant", title_justify="left")
-    for name in ("constant", "inequality", "ratio"):
-        shown.add_column(name, justify="right" if name == "ratio" else "left")
-    for name, (inequality, ratio) in table.tightest.items():
-        shown.add_row(name, inequality, f"{ratio:.2f}")
-    return shown
+    lines = ([name, inequality, f"{ratio:.2f}"] for name, (inequality, ratio) in table.tightest.items())
+    title = "The tightest bound/actual of each constant"
+    return terminal_table(title, ["constant", "inequality", "ratio"], lines, words=2)
 
 
 def markdown(table: TheoryBounds) -> str:
@@ -32,14 +26,12 @@ def markdown(table: TheoryBounds) -> str:
         "inertia": _inertia(table.theorem2),
         "tightest": markdown_table(
             ["constant", "inequality", "smallest bound/actual"],
-            ([name, _raised(text), f"{ratio:.2f}"] for name, (text, ratio) in table.tightest.items()),
+            ([name, page_text(text), f"{ratio:.2f}"] for name, (text, ratio) in table.tightest.items()),
         ),
         "stability": "\n".join(_stability(one) for one in table.stability),
         "fits": _fits(table.stability),
     }
-    return "\n".join(
-        f"<!-- begin {name} -->\n\n{text}\n<!-- end {name} -->\n" for name, text in pieces.items()
-    )
+    return page_pieces(pieces)
 
 
 def stability_csv(table: TheoryBounds) -> str:
@@ -116,7 +108,7 @@ def _row(one: Stability, i: int) -> list[float]:
 
 
 def _fits(runs: tuple[Stability, ...]) -> str:
-    head = ["problem", *map(_raised, runs[0].exponents), "√N", "smallest bound/actual"]
+    head = ["problem", *map(page_text, runs[0].exponents), "√N", "smallest bound/actual"]
     lines = [
         [_plain(one.title), *(f"{p:.2f}" for p in one.exponents.values()), "0.50", f"{one.ratio:.1f}"]
         for one in runs
@@ -126,10 +118,3 @@ def _fits(runs: tuple[Stability, ...]) -> str:
 
 def _plain(title: str) -> str:
     return title.replace("$", "")
-
-
-def _raised(text: str) -> str:
-    """Raise exponents, lower indices, and keep stars from being read as emphasis."""
-    text = re.sub(r"\^\(([^)]*)\)", r"<sup>\1</sup>", text)
-    text = re.sub(r"_\{([^}]*)\}", r"<sub>\1</sub>", text)
-    return re.sub(r"_(\w)", r"<sub>\1</sub>", text).replace("*", r"\*")

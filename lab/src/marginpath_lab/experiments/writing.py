@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 
 def make_folder(folder: Path) -> None:
@@ -46,34 +41,3 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
         for part in parts.values():
             part.unlink(missing_ok=True)
     return list(parts)
-
-
-def csv_text(head: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
-    r"""Return comma-separated values; numbers have ten digits.
-
-    Examples
-    --------
-    >>> csv_text(["step", "margin"], [(1, 1 / 3)])
-    'step,margin\n1,0.3333333333\n'
-    """
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(head)
-    writer.writerows([_written(value) for value in line] for line in lines)
-    return buffer.getvalue()
-
-
-def markdown_table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    r"""Return a table for a page.
-
-    Examples
-    --------
-    >>> markdown_table(["a", "b"], [("1", "2")])
-    '| a | b |\n| --- | --- |\n| 1 | 2 |\n'
-    """
-    rows = [head, ["---"] * len(head), *lines]
-    return "".join("| " + " | ".join(row) + " |\n" for row in rows)
-
-
-def _written(value: Any) -> str:
-    return f"{value:.10g}" if isinstance(value, (float, np.floating)) else str(value)
