@@ -30,18 +30,18 @@ from ..certificates.bounds import contradictory
 from ..devices import on_gpu
 from ..gram.cluster import Rows, is_dask
 from ..parallel import one_blas_thread
-from ..path.run import Callback
 from ..validation.cross_validation import SELECTIONS, CrossValidatedPath, class_signs
 from . import dask
 from .calibration import fit_temperature, probabilities
-from .callbacks import CallbackSupportMixin, Progress, StepCallbacks, with_callbacks
-from .path_fit import Followed, Follower
+from .callbacks import CallbackSupportMixin, Progress, StepCallbacks, watchers, with_callbacks
+from .choices import CHOICES, as_choice
+from .path_fit import Choice, Followed, Follower
 from .warm_start import defined_by, require_same
 
 
 def _tells_probabilities(self: BasePathClassifier) -> bool:
     """Raise where there are no held-out decision values to calibrate on."""
-    if self.stopping not in ("cv", "holdout"):
+    if not as_choice(self).has_probabilities:
         raise AttributeError(
             f"Probabilities are calibrated on held-out samples, and stopping={self.stopping!r} has none. "
             f"Use stopping='cv', or sklearn.calibration.CalibratedClassifierCV."
@@ -56,15 +56,13 @@ def _tells_probabilities(self: BasePathClassifier) -> bool:
 class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """A classifier that is one step of a path; subclasses say where the Gram matrix comes from."""
 
-    #: Further callbacks of the run, for the command line's bar of progress.
-    _watchers: tuple[Callback, ...] = ()
     #: What a warm start must find again; None where the last fit was not to be gone on with.
     _definition: dict[str, Any] | None = None
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "method": [StrOptions({"auto", "coordinate", "inertial", "gradient"})],
         "schedule": [StrOptions({"auto"}), callable],
-        "stopping": [StrOptions({"cv", "holdout", "margin", "discrepancy"}), callable, None],
+        "stopping": [StrOptions(set(CHOICES)), callable, None],
         "cv": ["cv_object"],
         "scoring": [str, callable, None],
         "selection": [StrOptions(set(SELECTIONS))],
@@ -104,7 +102,8 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         self
         """
         begin = time.monotonic()
-        self._check_settings()
+        choice = as_choice(self)
+        self._check_settings(choice)
         groups = self._groups(params)
         if is_dask(X):
             X, y, sample_weight = dask.loaded(self, X, y, sample_weight)
@@ -135,14 +134,14 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         self.method_ = self._resolved_method(X)
         told = StepCallbacks(self, X, y, self._attributes_at)
         follower = Follower(
-            settings=self,
+            choice=choice,
             method=self.method_,
             seed=self._seed,
             y=y,
             sample_weight=sample_weight,
             fit_weight=_fit_weight(sample_weight, self.class_weight, y),
             groups=groups,
-            callbacks=(told, *self._watchers, *([Progress()] if self.verbose else [])),
+            callbacks=(told, *watchers(), *([Progress()] if self.verbose else [])),
             deadline=None if self.time_limit is None else begin + self.time_limit,
             before=before,
             watch=partial(setattr, self, "_models"),
@@ -340,12 +339,9 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
     def _can_sweep(self, X: Any) -> bool:
         return sp.issparse(X) or is_numpy(X)
 
-    def _check_settings(self) -> None:
-        if self.stopping == "discrepancy" and self.noise_level is None:
-            raise ValueError(
-                "stopping='discrepancy' needs noise_level, the share of labels to take for wrong, such as "
-                "0.1. Where it is not known, use stopping='cv'."
-            )
+    def _check_settings(self, choice: Choice) -> None:
+        """Raise where settings do not go together."""
+        choice.check()
 
 
 def _float_dtypes(X: Any) -> list[Any]:

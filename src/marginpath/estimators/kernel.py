@@ -24,7 +24,7 @@ from ..validation.widths import SquaredDistances, default_widths, variance
 from .base import BasePathClassifier, beside
 from .dask import lazy_kernel_product
 from .linear import with_constant
-from .path_fit import Followed, Follower
+from .path_fit import Choice, Followed, Follower
 
 _KERNELS = ("rbf", "poly", "linear", "laplacian", "cosine")
 
@@ -222,9 +222,9 @@ class MarginPathClassifier(BasePathClassifier):
             return self._X_fit.take(self.support_)
         return take_rows(self._X_fit, self.support_)
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        if self.gamma == "tuned" and not (self.kernel == "rbf" and self.stopping in ("cv", "holdout")):
+    def _check_settings(self, choice: Choice) -> None:
+        super()._check_settings(choice)
+        if self.gamma == "tuned" and not (self.kernel == "rbf" and choice.has_probabilities):
             raise ValueError(
                 f"gamma='tuned' chooses the width of kernel='rbf' by stopping='cv' or 'holdout'; got "
                 f"kernel={self.kernel!r} and stopping={self.stopping!r}."

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
+from ...estimators import as_choice
 from ..modelfile import Model
 from ..tables.reading import Table
 from .planes import Plane, decision_grid, extent, grid_shape, planes, staged
@@ -128,13 +129,13 @@ def _judged(
 
 
 def _folds(model: Model, steps: list[int]) -> dict[str, Any] | None:
-    if model.cv_error is None:
+    choice = as_choice(model.classifier)
+    if choice.error is None:
         return None
-    mean, spread = (part[np.asarray(steps) - 1] for part in model.cv_error)
-    clf = model.classifier
+    mean, spread = (part[np.asarray(steps) - 1] for part in choice.error)
     return {
-        "name": "error" if clf.scoring is None else f"1 − {clf.scoring}",
-        "how": "set-aside" if clf.stopping == "holdout" else "cross-validated",
+        "name": choice.measure,
+        "how": choice.judged,
         "mean": mean.tolist(),
         "spread": spread.tolist(),
     }
