@@ -86,19 +86,19 @@ class PathDisplay:
         steps = np.arange(1, clf.n_iter_ + 1)
         errors, spread = _held_out_error(clf)
         if not errors:
-            errors["training"] = _staged_error(clf, clf._X_fit, clf.classes_[clf._codes])
+            errors["training"] = _staged_error(clf, clf.X_fit_, clf.classes_[clf.codes_])
         if X is not None:
             errors["test"] = _staged_error(clf, X if before is None else before.transform(X), y)
         lower, upper = clf.margin_proofs_.up_to(steps)
         display = cls(
             steps=steps,
-            C=np.array([clf._models.bound(step) for step in steps]),
+            C=np.array([clf.models_.bound(step) for step in steps]),
             step=clf.step_,
             errors=errors,
             spread=spread,
             lower=lower.min(axis=1),
             upper=upper.min(axis=1),
-            support=np.array([np.mean(clf._coefficients(step).any(axis=1)) for step in steps]),
+            support=np.array([np.mean(clf.coefficients(step).any(axis=1)) for step in steps]),
             measure="error" if X is not None else as_choice(clf).measure,
         )
         return display.plot(ax=ax)
@@ -233,7 +233,7 @@ class MarginDisplay:
         if points is not None and points.shape[1] == 2:
             display._lay_out(estimator, points, resolution, getattr(X, "columns", None))
             given = points if before is None else before.transform(X)
-            if hasattr(clf, "support_") and np.array_equal(given, clf._X_fit):
+            if hasattr(clf, "support_") and np.array_equal(given, clf.X_fit_):
                 display.support = np.isin(np.arange(len(codes)), clf.support_)
         return display.plot(ax=ax)
 

@@ -120,7 +120,7 @@ def test_a_fold_is_the_column_run_alone(moons):
     _, test = next(StratifiedKFold(5).split(X, y))
     signs = np.where(y == 1, 1.0, -1.0)
     signs[test] = 0
-    constant = fitted._constant
+    constant = fitted.constant_
     gram = mp.Gram.from_matrix(rbf_kernel(X, gamma=fitted.gamma_) + constant)
     solver = replace(fitted.path_.solver, schedule=fitted.schedule_)
     alone = mp.run(solver, mp.Problem(gram, signs), fitted.step_).last

@@ -116,7 +116,7 @@ class Model:
 
     def is_fitted_on(self, X: Any) -> bool:
         """Whether these are the prepared rows of the fit."""
-        known = self.classifier._X_fit
+        known = self.classifier.X_fit_
         if X.shape != known.shape:
             return False
         return not (known != X).nnz if hasattr(known, "nnz") else bool(np.array_equal(X, known))
