@@ -33,7 +33,7 @@ from ..parallel import one_blas_thread
 from ..validation.cross_validation import SELECTIONS, CrossValidatedPath, class_signs
 from . import dask
 from .calibration import fit_temperature, probabilities
-from .callbacks import CallbackSupportMixin, Progress, StepCallbacks, watchers, with_callbacks
+from .callbacks import WATCHERS, CallbackSupportMixin, Progress, StepCallbacks, with_callbacks
 from .choices import CHOICES, as_choice
 from .path_fit import Choice, Followed, Follower
 from .warm_start import defined_by, require_same
@@ -141,7 +141,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
             sample_weight=sample_weight,
             fit_weight=_fit_weight(sample_weight, self.class_weight, y),
             groups=groups,
-            callbacks=(told, *watchers(), *([Progress()] if self.verbose else [])),
+            callbacks=(told, *WATCHERS.get(), *([Progress()] if self.verbose else [])),
             deadline=None if self.time_limit is None else begin + self.time_limit,
             before=before,
             watch=partial(setattr, self, "models_"),

@@ -27,9 +27,10 @@ except ImportError:  # scikit-learn before 1.9 has none
         return method
 
 
-__all__ = ["CallbackSupportMixin", "Progress", "StepCallbacks", "watched", "watchers", "with_callbacks"]
+__all__ = ["WATCHERS", "CallbackSupportMixin", "Progress", "StepCallbacks", "watched", "with_callbacks"]
 
-_watchers: ContextVar[tuple[Callback, ...]] = ContextVar("watchers", default=())
+#: The callbacks that watch the fits here.
+WATCHERS: ContextVar[tuple[Callback, ...]] = ContextVar("watchers", default=())
 
 
 @contextmanager
@@ -49,16 +50,11 @@ def watched(callback: Callback) -> Iterator[None]:
     step 1
     step 2
     """
-    token = _watchers.set((*_watchers.get(), callback))
+    token = WATCHERS.set((*WATCHERS.get(), callback))
     try:
         yield
     finally:
-        _watchers.reset(token)
-
-
-def watchers() -> tuple[Callback, ...]:
-    """Return the callbacks that watch the fits here."""
-    return _watchers.get()
+        WATCHERS.reset(token)
 
 
 class StepCallbacks:

@@ -35,12 +35,13 @@ class ByFolds(Choice):
     def follow(self, gram: Gram, fit: Follower) -> Followed:
         """Let held-out samples choose."""
         ask = self.classifier
+        cv, selection = self._how(fit.seed)
         validation = PathValidation(
             gram,
             fit.y,
-            cv=self._splits(fit.seed),
+            cv=cv,
             scoring=ask.scoring,
-            selection=self._selection,
+            selection=selection,
             groups=fit.groups,
             sample_weight=fit.fit_weight,
             score_weight=fit.sample_weight,
@@ -80,12 +81,9 @@ class ByFolds(Choice):
         }[self.classifier.selection]
         return f"the {lowest} cross-validated {self.measure}, {mean:.1%} ± {spread:.1%} over {n_folds} folds"
 
-    @property
-    def _selection(self) -> str:
-        return str(self.classifier.selection)
-
-    def _splits(self, seed: int) -> Any:
-        return self.classifier.cv
+    def _how(self, seed: int) -> tuple[Any, str]:
+        """Return the folds, and how to choose by their scores."""
+        return self.classifier.cv, self.classifier.selection
 
 
 class ByHoldout(ByFolds):
@@ -96,15 +94,13 @@ class ByHoldout(ByFolds):
     @property
     def _why(self) -> str:
         mean, share = float(self.error[0][self.classifier.step_ - 1]), self.classifier.validation_fraction
-        lowest = "lowest" if self._selection == "best" else "lowest smoothed"
+        lowest = "lowest" if self.classifier.selection == "best" else "lowest smoothed"
         return f"the {lowest} error on the {share:.0%} of the rows set aside, {mean:.1%}"
 
-    @property
-    def _selection(self) -> str:
-        return "smooth" if self.classifier.selection == "one_se" else str(self.classifier.selection)
-
-    def _splits(self, seed: int) -> Any:
-        return StratifiedShuffleSplit(1, test_size=self.classifier.validation_fraction, random_state=seed)
+    def _how(self, seed: int) -> tuple[Any, str]:
+        ask = self.classifier
+        split = StratifiedShuffleSplit(1, test_size=ask.validation_fraction, random_state=seed)
+        return split, "smooth" if ask.selection == "one_se" else ask.selection
 
 
 class ByRule(Choice):
