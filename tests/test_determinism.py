@@ -141,7 +141,7 @@ def fitted_bits(seed=0):
     ):
         clf.fit(X, y)
         out.append(
-            clf.decision_function(X).tobytes() + clf.margin_bounds_[0].tobytes() + clf._models.u(5).tobytes()
+            clf.decision_function(X).tobytes() + clf.margin_bounds_[0].tobytes() + clf.models_.u(5).tobytes()
         )
     return out
 

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from .estimators import as_choice
 from .estimators.base import BasePathClassifier
 
 __all__ = ["MarginDisplay", "PathDisplay"]
@@ -85,20 +86,20 @@ class PathDisplay:
         steps = np.arange(1, clf.n_iter_ + 1)
         errors, spread = _held_out_error(clf)
         if not errors:
-            errors["training"] = _staged_error(clf, clf._X_fit, clf.classes_[clf._codes])
+            errors["training"] = _staged_error(clf, clf.X_fit_, clf.classes_[clf.codes_])
         if X is not None:
             errors["test"] = _staged_error(clf, X if before is None else before.transform(X), y)
         lower, upper = clf.margin_proofs_.up_to(steps)
         display = cls(
             steps=steps,
-            C=np.array([clf._models.bound(step) for step in steps]),
+            C=np.array([clf.models_.bound(step) for step in steps]),
             step=clf.step_,
             errors=errors,
             spread=spread,
             lower=lower.min(axis=1),
             upper=upper.min(axis=1),
-            support=np.array([np.mean(clf._coefficients(step).any(axis=1)) for step in steps]),
-            measure="error" if clf.scoring is None or X is not None else f"1 − {clf.scoring}",
+            support=np.array([np.mean(clf.coefficients(step).any(axis=1)) for step in steps]),
+            measure="error" if X is not None else as_choice(clf).measure,
         )
         return display.plot(ax=ax)
 
@@ -232,7 +233,7 @@ class MarginDisplay:
         if points is not None and points.shape[1] == 2:
             display._lay_out(estimator, points, resolution, getattr(X, "columns", None))
             given = points if before is None else before.transform(X)
-            if hasattr(clf, "support_") and np.array_equal(given, clf._X_fit):
+            if hasattr(clf, "support_") and np.array_equal(given, clf.X_fit_):
                 display.support = np.isin(np.arange(len(codes)), clf.support_)
         return display.plot(ax=ax)
 
@@ -326,16 +327,16 @@ def _taken_apart(estimator: Any) -> tuple[Any, Any]:
 
 def _held_out_error(clf: Any) -> tuple[dict[str, np.ndarray], np.ndarray | None]:
     """Return the error on held-out samples, where there were some, and its standard error."""
-    if clf.stopping not in ("cv", "holdout") or not hasattr(clf, "cv_results_"):
+    choice = as_choice(clf)
+    if not (choice.has_probabilities and hasattr(clf, "cv_results_")):
         return {}, None
     results = clf.cv_results_
     own = np.ones(len(results["param_step"]), dtype=bool)
     if "param_gamma" in results:
         own = results["param_gamma"] == clf.gamma_
-    name = "cross-validation" if clf.stopping == "cv" else "held-out samples"
     folds = sum(key.startswith("split") for key in results)
     spread = results["std_test_score"][own] / (folds - 1) ** 0.5 if folds > 1 else None
-    return {name: 1 - results["mean_test_score"][own]}, spread
+    return {choice.judge: 1 - results["mean_test_score"][own]}, spread
 
 
 def _staged_error(clf: Any, X: Any, y: Any) -> np.ndarray:

@@ -96,7 +96,10 @@ def test_what_watches_sees_every_step_and_leaves_no_trace(table):
         table, classifier, impute=True, watch=lambda problem, state, path: seen.append(state.t) and None
     )
     assert seen == [1, 2, 3, 4]
-    assert "_search" not in vars(classifier)
+    alone = mp.MarginPathClassifier(random_state=0, max_iter=4, stopping=None)
+    Model.fit(table, alone, impute=True)
+    assert vars(classifier).keys() == vars(alone).keys()
+    assert seen == [1, 2, 3, 4]
 
 
 def test_gaps_are_refused_by_a_model_that_does_not_fill_them(table):

@@ -114,8 +114,8 @@ def test_states_of_the_points(model, shown):
     for t in (0, shown["chosen"], -1):
         step = shown["steps"][t]
         np.testing.assert_array_equal(np.flatnonzero(state[t]), clf.at(step).support_)
-        u = -clf._models.u(step)
-        np.testing.assert_array_equal(state[t] == 2, np.isclose(u, clf._models.bound(step)).any(axis=1))
+        u = -clf.models_.u(step)
+        np.testing.assert_array_equal(state[t] == 2, np.isclose(u, clf.models_.bound(step)).any(axis=1))
 
 
 def test_flipped_labels_are_found():

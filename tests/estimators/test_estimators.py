@@ -120,7 +120,7 @@ def test_a_fold_is_the_column_run_alone(moons):
     _, test = next(StratifiedKFold(5).split(X, y))
     signs = np.where(y == 1, 1.0, -1.0)
     signs[test] = 0
-    constant = fitted._constant
+    constant = fitted.constant_
     gram = mp.Gram.from_matrix(rbf_kernel(X, gamma=fitted.gamma_) + constant)
     solver = replace(fitted.path_.solver, schedule=fitted.schedule_)
     alone = mp.run(solver, mp.Problem(gram, signs), fitted.step_).last
@@ -358,7 +358,7 @@ def test_time_limit_keeps_the_best_so_far(moons):
 
 
 def test_time_limit_holds_for_the_exact_finish(moons, monkeypatch):
-    from marginpath.estimators import path_fit as following
+    from marginpath.estimators import choices as following
 
     def slow(problem, tol, time_limit):
         assert 0 < time_limit < 0.5
@@ -373,7 +373,7 @@ def test_time_limit_holds_for_the_exact_finish(moons, monkeypatch):
 
 
 def test_an_interrupt_of_the_exact_finish_keeps_the_path(moons, monkeypatch):
-    from marginpath.estimators import path_fit as following
+    from marginpath.estimators import choices as following
 
     def interrupted(problem, tol, time_limit):
         raise KeyboardInterrupt

@@ -120,7 +120,7 @@ def test_a_file_holds_the_samples_and_the_states(settings, classes):
     states = clf.path_.last.nbytes + sum(state.nbytes for state in clf.path_.kept.values())
     packed = sum(
         each.resting.nbytes + each.index.nbytes + each.values.nbytes + each.bound.nbytes
-        for each in clf._models.packed
+        for each in clf.models_.packed
     )
     columns = 1 if classes == 2 else classes
     results = 6 * 8 * len(X) * columns  # labels, weights, out-of-fold values, support and its coefficients

@@ -95,7 +95,7 @@ def classifier_case(case: Case, rng):
     given = None if case.traits["weights"] == "none" else weight
     if case.traits["storage"] in ("dense", "csr"):
         clf = mp.LinearMarginPathClassifier(**settings).fit(case.numbers[used], y, sample_weight=given)
-        numbers = _with_constant(case.numbers[used], clf._constant)
+        numbers = _with_constant(case.numbers[used], clf.constant_)
         gram, exact = mp.Gram.linear(numbers), ExactGram.from_rows(numbers)
     else:
         numbers = np.ascontiguousarray(case.numbers[np.ix_(used, used)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zipfile
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +16,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler
 
-from .. import estimators  # noqa: F401  a file may hold its classes
+from ..estimators import as_choice, watched
 from ..files.objects import load, save
 from ..files.records import register
 from .tables.columns import Columns, unseen
@@ -88,7 +89,8 @@ class Model:
         columns = Columns.of(table, categorical)
         prepare = columns.preparation(impute=impute, scale=scale)
         X = prepare.fit_transform(columns.values(table, impute=impute))
-        _fit_watched(classifier, X, table.y, watch)
+        with nullcontext() if watch is None else watched(watch):
+            classifier.fit(X, table.y)
         pipeline = Pipeline([("prepare", prepare), ("classify", classifier)])
         rows = np.arange(1, table.n_rows + 1) if rows is None else rows
         return cls(pipeline, columns, table.target, table.name, impute, rows, _versions())
@@ -114,7 +116,7 @@ class Model:
 
     def is_fitted_on(self, X: Any) -> bool:
         """Whether these are the prepared rows of the fit."""
-        known = self.classifier._X_fit
+        known = self.classifier.X_fit_
         if X.shape != known.shape:
             return False
         return not (known != X).nnz if hasattr(known, "nnz") else bool(np.array_equal(X, known))
@@ -138,29 +140,12 @@ class Model:
 
         With a scorer other than the accuracy, of 1 − score.
         """
-        if self.classifier.stopping not in ("cv", "holdout"):
-            return None
-        scores = self.classifier.path_["scores"][1:]
-        return 1 - scores.mean(axis=1), scores.std(axis=1)
+        return as_choice(self.classifier).error
 
     @property
     def reason(self) -> str:
         """Why this step was chosen, in a sentence."""
-        clf = self.classifier
-        step, folds = clf.step_, self.cv_error
-        if folds is not None:
-            return f"Step {step} is kept: {_reason_of_folds(clf, folds)}."
-        if clf.stopping == "margin":
-            return (
-                f"Step {step} is kept: the maximum margin was asked for, and this step is the closest to it."
-            )
-        if clf.stopping == "discrepancy":
-            return (
-                f"Step {step} is kept: from here on the classifier agrees with more of the labels "
-                f"than a share of "
-                f"{clf.noise_level:.0%} wrong ones allows."
-            )
-        return f"Step {step} is kept: the last one, since no stopping rule was asked for."
+        return as_choice(self.classifier).reason
 
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write the model to one file, whole or not at all."""
@@ -193,31 +178,6 @@ def is_model(file: str | os.PathLike[str]) -> bool:
             return "header.json.npy" in stored.namelist()
     except (OSError, zipfile.BadZipFile):
         return False
-
-
-def _fit_watched(classifier: Any, X: Any, y: Any, watch: Callable[..., Any] | None) -> None:
-    """Fit, with one more callback of the run."""
-    classifier._watchers = () if watch is None else (watch,)
-    try:
-        classifier.fit(X, y)
-    finally:
-        del classifier._watchers
-
-
-def _reason_of_folds(clf: Any, folds: tuple[np.ndarray, np.ndarray]) -> str:
-    mean, spread = (float(part[clf.step_ - 1]) for part in folds)
-    lowest = "lowest" if clf.selection == "best" else "lowest smoothed"
-    if clf.stopping == "holdout":
-        return f"the {lowest} error on the {clf.validation_fraction:.0%} of the rows set aside, {mean:.1%}"
-    n_folds = clf.path_["scores"].shape[1]
-    measured = "error" if clf.scoring is None else f"1 − {clf.scoring}"
-    if clf.selection == "one_se":
-        return (
-            f"the first within one standard error of the lowest cross-validated {measured}, "
-            f"{mean:.1%} ± {spread:.1%} "
-            f"over {n_folds} folds"
-        )
-    return f"the {lowest} cross-validated {measured}, {mean:.1%} ± {spread:.1%} over {n_folds} folds"
 
 
 def _versions() -> dict[str, str]:

@@ -30,18 +30,18 @@ from ..certificates.bounds import contradictory
 from ..devices import on_gpu
 from ..gram.cluster import Rows, is_dask
 from ..parallel import one_blas_thread
-from ..path.run import Callback
 from ..validation.cross_validation import SELECTIONS, CrossValidatedPath, class_signs
 from . import dask
 from .calibration import fit_temperature, probabilities
-from .callbacks import CallbackSupportMixin, Progress, StepCallbacks, with_callbacks
-from .path_fit import Followed, Follower
+from .callbacks import WATCHERS, CallbackSupportMixin, Progress, StepCallbacks, with_callbacks
+from .choices import CHOICES, as_choice
+from .path_fit import Choice, Followed, Follower
 from .warm_start import defined_by, require_same
 
 
 def _tells_probabilities(self: BasePathClassifier) -> bool:
     """Raise where there are no held-out decision values to calibrate on."""
-    if self.stopping not in ("cv", "holdout"):
+    if not as_choice(self).has_probabilities:
         raise AttributeError(
             f"Probabilities are calibrated on held-out samples, and stopping={self.stopping!r} has none. "
             f"Use stopping='cv', or sklearn.calibration.CalibratedClassifierCV."
@@ -56,15 +56,13 @@ def _tells_probabilities(self: BasePathClassifier) -> bool:
 class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """A classifier that is one step of a path; subclasses say where the Gram matrix comes from."""
 
-    #: Further callbacks of the run, for the command line's bar of progress.
-    _watchers: tuple[Callback, ...] = ()
     #: What a warm start must find again; None where the last fit was not to be gone on with.
     _definition: dict[str, Any] | None = None
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "method": [StrOptions({"auto", "coordinate", "inertial", "gradient"})],
         "schedule": [StrOptions({"auto"}), callable],
-        "stopping": [StrOptions({"cv", "holdout", "margin", "discrepancy"}), callable, None],
+        "stopping": [StrOptions(set(CHOICES)), callable, None],
         "cv": ["cv_object"],
         "scoring": [str, callable, None],
         "selection": [StrOptions(set(SELECTIONS))],
@@ -104,7 +102,8 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         self
         """
         begin = time.monotonic()
-        self._check_settings()
+        choice = as_choice(self)
+        self._check_settings(choice)
         groups = self._groups(params)
         if is_dask(X):
             X, y, sample_weight = dask.loaded(self, X, y, sample_weight)
@@ -129,23 +128,23 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
             definition = defined_by(settings, X, classes, codes, sample_weight, groups)
         before = self._before(definition)
 
-        self.classes_, self._codes, self._X_fit = classes, codes, X
+        self.classes_, self.codes_, self.X_fit_ = classes, codes, X
         if before is None:
             self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.method_ = self._resolved_method(X)
         told = StepCallbacks(self, X, y, self._attributes_at)
         follower = Follower(
-            settings=self,
+            choice=choice,
             method=self.method_,
             seed=self._seed,
             y=y,
             sample_weight=sample_weight,
             fit_weight=_fit_weight(sample_weight, self.class_weight, y),
             groups=groups,
-            callbacks=(told, *self._watchers, *([Progress()] if self.verbose else [])),
+            callbacks=(told, *WATCHERS.get(), *([Progress()] if self.verbose else [])),
             deadline=None if self.time_limit is None else begin + self.time_limit,
             before=before,
-            watch=partial(setattr, self, "_models"),
+            watch=partial(setattr, self, "models_"),
         )
         with parallel.limited(self.n_jobs), one_blas_thread():
             if before is None:
@@ -168,12 +167,12 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
         """Yield the decision values after every step: 1, 2, …, n_iter_."""
         X = self._validated(X)
-        coefs = [self._coefficients(step) for step in range(1, self.n_iter_ + 1)]
-        values = self._decide_by(X, beside(np.hstack(coefs), self._X_fit))
+        coefs = [self.coefficients(step) for step in range(1, self.n_iter_ + 1)]
+        values = self._decide_by(X, beside(np.hstack(coefs), self.X_fit_))
         for step, coef in enumerate(coefs):
             own = slice(step * coef.shape[1], (step + 1) * coef.shape[1])
             intercept = self._constant * coef.sum(axis=0)
-            yield self._squeezed(values[:, own] + beside(intercept, self._X_fit))
+            yield self._squeezed(values[:, own] + beside(intercept, self.X_fit_))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Yield the predicted classes after every step: 1, 2, …, n_iter_."""
@@ -182,14 +181,27 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
 
     def at(self, step: int) -> Self:
         """Return the classifier as it stood after that many steps, fitted, beside this one."""
-        check_is_fitted(self)
-        if step not in range(1, self.n_iter_ + 1):
-            raise ValueError(f"step must be a whole number from 1 to n_iter_ = {self.n_iter_}, got {step!r}.")
+        self._require_step(step)
         other = copy.copy(self)
         other.__dict__.update(self._attributes_at(int(step)))
         if step != self.step_:
             other.__dict__.pop("temperature_", None)
         return other
+
+    def coefficients(self, step: int) -> np.ndarray:
+        """Return −y∘u after that many steps, (n_samples, columns): f(x) = Σ_i coef_i k(x_i, x) + intercept.
+
+        Examples
+        --------
+        >>> import marginpath as mp
+        >>> from sklearn.datasets import load_iris
+        >>> clf = mp.MarginPathClassifier(random_state=0).fit(*load_iris(return_X_y=True))
+        >>> bool(np.all(clf.coefficients(clf.step_)[clf.support_].T == clf.dual_coef_))
+        True
+        """
+        self._require_step(step)
+        u = self.models_.u(step)
+        return np.asarray(-class_signs(self.codes_, len(self.classes_)).astype(u.dtype) * u)
 
     @available_if(_tells_probabilities)
     def predict_proba(self, X: Any) -> Array:
@@ -222,17 +234,23 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         return tags
 
     @property
+    def constant_(self) -> float:
+        """What is added to the kernel for the intercept: 0 without one."""
+        check_is_fitted(self)
+        return self._constant
+
+    @property
     def separable_(self) -> bool | None:
         """True where a positive margin is proved, False where equal rows disagree, None where not known."""
         check_is_fitted(self)
         if np.all(self.margin_bounds_[0] > 0):
             return True
-        if isinstance(self._X_fit, Rows):
+        if isinstance(self.X_fit_, Rows):
             return None  # to compare the rows would bring them here
-        counts = np.flatnonzero(self._models.mass.max(axis=1) > 0)
-        rows = take_rows(self._X_fit, counts)
+        counts = np.flatnonzero(self.models_.mass.max(axis=1) > 0)
+        rows = take_rows(self.X_fit_, counts)
         rows = rows if sp.issparse(rows) else to_numpy(rows)
-        return False if contradictory(rows, self._codes[counts]) else None
+        return False if contradictory(rows, self.codes_[counts]) else None
 
     def _prepare(self, X: Any, sample_weight: np.ndarray | None) -> None:
         """Resolve settings that depend on the samples."""
@@ -255,13 +273,8 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
 
     def _attributes_at(self, step: int) -> dict[str, Any]:
         """Return what the classifier is made of at a step."""
-        intercept = beside(self._constant * self._coefficients(step).sum(axis=0), self._X_fit)
-        return {"step_": step, "C_": self._models.bound(step), "intercept_": intercept}
-
-    def _coefficients(self, step: int) -> np.ndarray:
-        """Return −y∘u at that step, (n, columns): f(x) = Σ_i coef_i k(x_i, x) + intercept."""
-        u = self._models.u(step)
-        return np.asarray(-class_signs(self._codes, len(self.classes_)).astype(u.dtype) * u)
+        intercept = beside(self._constant * self.coefficients(step).sum(axis=0), self.X_fit_)
+        return {"step_": step, "C_": self.models_.bound(step), "intercept_": intercept}
 
     def _constant_of(self, X: Any, sample_weight: np.ndarray | None) -> float:
         """Return what is added to the kernel: a tenth of the mean of k(x, x), if intercept_scaling is 1.
@@ -273,7 +286,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
 
     def _keep(self, followed: Followed, sample_weight: np.ndarray | None) -> None:
         """Set what the fit leaves."""
-        self.path_, self._models, self.n_iter_ = followed.path, followed.models, len(followed.models)
+        self.path_, self.models_, self.n_iter_ = followed.path, followed.models, len(followed.models)
         self.path_.observers = {}  # they know the Gram matrix, which is not kept
         self.schedule_, self.margin_proofs_ = followed.schedule, followed.proofs
         self.margin_bounds_ = followed.proofs.best
@@ -284,14 +297,19 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         if (found := followed.validation) is not None:
             self.cv_results_ = _cv_results(followed.tried or (({}, found),))
             self.out_of_fold_ = found.out_of_fold
-            self.temperature_ = fit_temperature(found.out_of_fold, self._codes, sample_weight)
+            self.temperature_ = fit_temperature(found.out_of_fold, self.codes_, sample_weight)
 
     def _before(self, definition: dict[str, Any] | None) -> Followed | None:
         """Return what a warm start goes on with: the last fit, if it was to be gone on with."""
         if definition is None or self._definition is None:
             return None
         require_same(self._definition, definition)
-        return Followed(self.path_, self._models, self.step_, self.margin_proofs_, None, self._decisions)
+        return Followed(self.path_, self.models_, self.step_, self.margin_proofs_, None, self._decisions)
+
+    def _require_step(self, step: int) -> None:
+        check_is_fitted(self)
+        if step not in range(1, (last := len(self.models_)) + 1):
+            raise ValueError(f"step must be a whole number from 1 to n_iter_ = {last}, got {step!r}.")
 
     @property
     def _sparse(self) -> str | bool:
@@ -340,12 +358,9 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
     def _can_sweep(self, X: Any) -> bool:
         return sp.issparse(X) or is_numpy(X)
 
-    def _check_settings(self) -> None:
-        if self.stopping == "discrepancy" and self.noise_level is None:
-            raise ValueError(
-                "stopping='discrepancy' needs noise_level, the share of labels to take for wrong, such as "
-                "0.1. Where it is not known, use stopping='cv'."
-            )
+    def _check_settings(self, choice: Choice) -> None:
+        """Raise where settings do not go together."""
+        choice.check()
 
 
 def _float_dtypes(X: Any) -> list[Any]:

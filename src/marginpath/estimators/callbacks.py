@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..path.path import Path
+from ..path.run import Callback
 from ..problem import Problem
 from ..solvers.base import State
 
@@ -24,7 +27,34 @@ except ImportError:  # scikit-learn before 1.9 has none
         return method
 
 
-__all__ = ["CallbackSupportMixin", "Progress", "StepCallbacks", "with_callbacks"]
+__all__ = ["WATCHERS", "CallbackSupportMixin", "Progress", "StepCallbacks", "watched", "with_callbacks"]
+
+#: The callbacks that watch the fits here.
+WATCHERS: ContextVar[tuple[Callback, ...]] = ContextVar("watchers", default=())
+
+
+@contextmanager
+def watched(callback: Callback) -> Iterator[None]:
+    """Let a callback of :func:`run` see every step of the fits inside, on all scikit-learn versions.
+
+    Nothing of it stays in the classifiers.
+
+    Examples
+    --------
+    >>> import marginpath as mp
+    >>> from marginpath.estimators import watched
+    >>> from sklearn.datasets import load_iris
+    >>> clf = mp.MarginPathClassifier(stopping=None, max_iter=2)
+    >>> with watched(lambda problem, state, path: print("step", state.t)):
+    ...     clf = clf.fit(*load_iris(return_X_y=True))
+    step 1
+    step 2
+    """
+    token = WATCHERS.set((*WATCHERS.get(), callback))
+    try:
+        yield
+    finally:
+        WATCHERS.reset(token)
 
 
 class StepCallbacks:

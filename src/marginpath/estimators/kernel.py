@@ -24,7 +24,7 @@ from ..validation.widths import SquaredDistances, default_widths, variance
 from .base import BasePathClassifier, beside
 from .dask import lazy_kernel_product
 from .linear import with_constant
-from .path_fit import Followed, Follower
+from .path_fit import Choice, Followed, Follower
 
 _KERNELS = ("rbf", "poly", "linear", "laplacian", "cosine")
 
@@ -112,8 +112,14 @@ class MarginPathClassifier(BasePathClassifier):
     dual_coef_ : array (n_columns, n_support)
     intercept_ : array (n_columns,)
         Two classes share one column.
+    constant_ : float
+        What is added to the kernel for the intercept.
+    X_fit_, codes_ : array (n_samples, n_features), array of int (n_samples,)
+        The training samples, and the class of each as an index into ``classes_``.
     path_ : Path
         What the run observed.
+    models_ : ModelHistory
+        The dual vectors of every step: ``models_.u(step)``, and their bound 1/λ, ``models_.bound(step)``.
     cv_results_ : dict
         Scores of every step, by scikit-learn's names (stopping="cv" or "holdout").
     out_of_fold_ : array
@@ -218,13 +224,13 @@ class MarginPathClassifier(BasePathClassifier):
     @property
     def support_vectors_(self) -> Any:
         """The training samples with a coefficient."""
-        if isinstance(self._X_fit, Rows):
-            return self._X_fit.take(self.support_)
-        return take_rows(self._X_fit, self.support_)
+        if isinstance(self.X_fit_, Rows):
+            return self.X_fit_.take(self.support_)
+        return take_rows(self.X_fit_, self.support_)
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        if self.gamma == "tuned" and not (self.kernel == "rbf" and self.stopping in ("cv", "holdout")):
+    def _check_settings(self, choice: Choice) -> None:
+        super()._check_settings(choice)
+        if self.gamma == "tuned" and not (self.kernel == "rbf" and choice.has_probabilities):
             raise ValueError(
                 f"gamma='tuned' chooses the width of kernel='rbf' by stopping='cv' or 'holdout'; got "
                 f"kernel={self.kernel!r} and stopping={self.stopping!r}."
@@ -340,9 +346,9 @@ class MarginPathClassifier(BasePathClassifier):
         return Polynomial(self.degree, self.gamma_, self.coef0)
 
     def _attributes_at(self, step: int) -> dict[str, Any]:
-        coef = self._coefficients(step)
+        coef = self.coefficients(step)
         support = np.flatnonzero(coef.any(axis=1))
-        dual_coef = beside(coef[support].T, self._X_fit)
+        dual_coef = beside(coef[support].T, self.X_fit_)
         return {**super()._attributes_at(step), "support_": support, "dual_coef_": dual_coef}
 
     def _decide(self, X: Any) -> Array:
@@ -353,7 +359,7 @@ class MarginPathClassifier(BasePathClassifier):
     def _decide_by(self, X: Any, coefficients: Array) -> Array:
         if self.kernel == "precomputed":
             return X @ coefficients
-        samples = self._X_fit
+        samples = self.X_fit_
         if isinstance(samples, Rows):
             samples = samples.take(np.arange(samples.shape[0]))
         return self._product(X, samples, coefficients)

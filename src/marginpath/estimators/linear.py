@@ -41,8 +41,8 @@ tol, max_iter, time_limit, class_weight, warm_start, n_jobs, random_state, verbo
     coef_ : array (n_columns, n_features)
     intercept_ : array (n_columns,)
         Two classes share one column.
-    classes_, step_, n_iter_, C_, method_, schedule_, path_, cv_results_, out_of_fold_, margin_bounds_, \
-margin_proofs_, separable_, n_features_in_, feature_names_in_
+    classes_, step_, n_iter_, C_, method_, schedule_, constant_, X_fit_, codes_, path_, models_, \
+cv_results_, out_of_fold_, margin_bounds_, margin_proofs_, separable_, n_features_in_, feature_names_in_
         As in :class:`MarginPathClassifier`.
 
     Examples
@@ -111,14 +111,14 @@ margin_proofs_, separable_, n_features_in_, feature_names_in_
         return follower.follow(Gram.linear(with_constant(X, self._constant)))
 
     def _attributes_at(self, step: int) -> dict[str, Any]:
-        weights = self._X_fit.T @ beside(self._coefficients(step), self._X_fit)
+        weights = self.X_fit_.T @ beside(self.coefficients(step), self.X_fit_)
         return {**super()._attributes_at(step), "coef_": weights.T}
 
     def _decide(self, X: Any) -> Array:
         return self._times(X, self.coef_.T) + self.intercept_
 
     def _decide_by(self, X: Any, coefficients: Array) -> Array:
-        return self._times(X, self._X_fit.T @ coefficients)
+        return self._times(X, self.X_fit_.T @ coefficients)
 
     def _times(self, X: Any, weights: Array) -> Array:
         if is_dask(X):

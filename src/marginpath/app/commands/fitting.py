@@ -13,13 +13,14 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ...estimators import LinearMarginPathClassifier, MarginPathClassifier
+from ...estimators.choices import CHOICES
 from ...validation.cross_validation import SELECTIONS
 from ..modelfile import Model
 from ..tables import Columns, NotThere, Table, Unusable, check_target, remarks
 from .talking import tell
 
 KERNELS = ("rbf", "linear", "poly", "laplacian", "cosine")
-STOPPING = ("cv", "holdout", "margin", "discrepancy", "none")
+STOPPING = (*CHOICES, "none")
 
 _DATA, _PATH = "Columns", "Path"
 

@@ -20,8 +20,8 @@ def facts(model: Model) -> dict[str, Any]:
     found = {
         "target": model.target,
         "fitted_on": model.source,
-        "rows": int(clf._X_fit.shape[0]),
-        "features": int(clf._X_fit.shape[1]),
+        "rows": int(clf.X_fit_.shape[0]),
+        "features": int(clf.X_fit_.shape[1]),
         "numbers": list(model.columns.numbers),
         "categories": list(model.columns.categories),
         "classes": model.classes,
@@ -37,7 +37,7 @@ def facts(model: Model) -> dict[str, Any]:
             name: [_finite(a), _finite(b)] for name, a, b in zip(names, lower, upper, strict=True)
         },
         "separable": clf.separable_,
-        "support": int(np.count_nonzero(clf._models.u(clf.step_).any(axis=1))),
+        "support": int(np.count_nonzero(clf.models_.u(clf.step_).any(axis=1))),
         "impute": model.impute,
         "versions": model.versions,
     }
@@ -64,10 +64,10 @@ def steps_table(model: Model) -> Table:
     for name in ("step", "C = 1/λ", *(("cv error", "± sd") if folds else ()), "support"):
         printed.add_column(name, justify="right")
     for step in range(1, clf.n_iter_ + 1):
-        support = np.count_nonzero(clf._models.u(step).any(axis=1))
+        support = np.count_nonzero(clf.models_.u(step).any(axis=1))
         errors = [f"{part[step - 1]:.1%}" for part in folds] if folds else []
         style = "bold green" if step == clf.step_ else ""
-        printed.add_row(str(step), f"{clf._models.bound(step):.4g}", *errors, str(support), style=style)
+        printed.add_row(str(step), f"{clf.models_.bound(step):.4g}", *errors, str(support), style=style)
     return printed
 
 

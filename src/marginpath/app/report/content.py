@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
+from ...estimators import as_choice
 from ..modelfile import Model
 from ..tables.reading import Table
 from .planes import Plane, decision_grid, extent, grid_shape, planes, staged
@@ -26,7 +27,7 @@ def content(model: Model, table: Table | None = None, pair: Sequence[str] | None
     judged = _judgements(model, table, steps)
     found = suspicion(model)
     ranked = found.ranked(SUSPECTS)
-    shown = _shown_points(len(clf._codes), ranked)
+    shown = _shown_points(len(clf.codes_), ranked)
     return {
         "title": model.source,
         "target": model.target,
@@ -35,14 +36,14 @@ def content(model: Model, table: Table | None = None, pair: Sequence[str] | None
         "steps": steps,
         "chosen": steps.index(clf.step_),
         "reason": model.reason,
-        "C": _numbers([clf._models.bound(step) for step in steps]),
+        "C": _numbers([clf.models_.bound(step) for step in steps]),
         "folds": _folds(model, steps),
         "judged": judged,
         "margin": _margins(model, steps),
         "support": _support(clf, steps),
         "points": {
             "row": model.rows[shown].tolist(),
-            "label": clf._codes[shown].tolist(),
+            "label": clf.codes_[shown].tolist(),
             "state": _packed(np.stack([states(clf, step)[shown] for step in steps])),
         },
         "planes": _planes(model, shown, steps, pair),
@@ -50,7 +51,7 @@ def content(model: Model, table: Table | None = None, pair: Sequence[str] | None
             {
                 "row": int(model.rows[i]),
                 "point": int(np.searchsorted(shown, i)),
-                "given": int(clf._codes[i]),
+                "given": int(clf.codes_[i]),
                 "suggested": int(found.suggested[i]),
                 "contradiction": round(float(found.contradiction[i]), 4),
                 "steps": int(found.steps_at_bound[i]),
@@ -83,7 +84,7 @@ def settings(model: Model) -> list[list[str]]:
     kernel = getattr(clf, "kernel", "linear")
     if (gamma := getattr(clf, "gamma_", None)) is not None:
         kernel = f"{kernel}, γ = {gamma:.4g}"
-    n, d = clf._X_fit.shape
+    n, d = clf.X_fit_.shape
     return [
         ["rows fitted", f"{n:,}"],
         ["features", f"{d:,}"],
@@ -97,7 +98,7 @@ def settings(model: Model) -> list[list[str]]:
 def _judgements(model: Model, table: Table | None, steps: list[int]) -> list[dict[str, Any]]:
     """Return the error and the confusion matrix at every step, of the table and of the rows fitted."""
     clf = model.classifier
-    found = [_judged(model, "rows fitted", "training", clf._X_fit, clf._codes, steps)]
+    found = [_judged(model, "rows fitted", "training", clf.X_fit_, clf.codes_, steps)]
     if table is None or table.y is None:
         return found
     X = model.prepared(table)
@@ -128,13 +129,13 @@ def _judged(
 
 
 def _folds(model: Model, steps: list[int]) -> dict[str, Any] | None:
-    if model.cv_error is None:
+    choice = as_choice(model.classifier)
+    if choice.error is None:
         return None
-    mean, spread = (part[np.asarray(steps) - 1] for part in model.cv_error)
-    clf = model.classifier
+    mean, spread = (part[np.asarray(steps) - 1] for part in choice.error)
     return {
-        "name": "error" if clf.scoring is None else f"1 − {clf.scoring}",
-        "how": "set-aside" if clf.stopping == "holdout" else "cross-validated",
+        "name": choice.measure,
+        "how": choice.judged,
         "mean": mean.tolist(),
         "spread": spread.tolist(),
     }
@@ -168,7 +169,7 @@ def _shown_points(n: int, ranked: np.ndarray) -> np.ndarray:
 def _planes(
     model: Model, shown: np.ndarray, steps: list[int], pair: Sequence[str] | None
 ) -> list[dict[str, Any]]:
-    X, n_columns = model.classifier._X_fit, max(1, len(model.classes) * (len(model.classes) > 2))
+    X, n_columns = model.classifier.X_fit_, max(1, len(model.classes) * (len(model.classes) > 2))
     found = planes(model, pair)
     shape = grid_shape(len(found), len(steps), n_columns)
     return [_plane(model, plane, X, shown, steps, shape) for plane in found]

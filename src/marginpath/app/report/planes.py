@@ -50,7 +50,7 @@ class Plane:
 
 def planes(model: Model, pair: Sequence[str] | None = None) -> list[Plane]:
     """Return the plane of two columns, or for more of them the principal one and that of a telling pair."""
-    X = model.classifier._X_fit
+    X = model.classifier.X_fit_
     if X.shape[1] < 2:
         return []
     names = model.feature_names
@@ -86,7 +86,7 @@ def decision_grid(
     left, right, bottom, top = box
     x, y = np.meshgrid(np.linspace(left, right, shape[1]), np.linspace(top, bottom, shape[0]))
     points = plane.lift(np.stack([x.ravel(), y.ravel()], axis=1))
-    points = points.astype(model.classifier._X_fit.dtype)
+    points = points.astype(model.classifier.X_fit_.dtype)
     block = max(1, 4_000_000 // points.shape[1])
     parts = [staged(model, points[a : a + block], steps) for a in range(0, len(points), block)]
     values = np.concatenate(parts, axis=1).transpose(0, 2, 1)
@@ -127,7 +127,7 @@ def _telling_pair(model: Model, X: Any) -> tuple[int, int] | None:
     if len(varied) < 2:
         return None
     with np.errstate(all="ignore"):
-        strength = f_classif(X[:, varied], model.classifier._codes)[0]
+        strength = f_classif(X[:, varied], model.classifier.codes_)[0]
     first, second = varied[np.argsort(-np.nan_to_num(strength, posinf=1e30), kind="stable")[:2]]
     return int(first), int(second)
 

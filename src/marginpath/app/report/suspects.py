@@ -41,20 +41,20 @@ class Suspicion:
 def suspicion(model: Model) -> Suspicion:
     """Judge every row that the model was fitted on."""
     clf = model.classifier
-    codes, n_classes = clf._codes, len(clf.classes_)
+    codes, n_classes = clf.codes_, len(clf.classes_)
     decision = getattr(clf, "out_of_fold_", None)
     if decision is None:
-        decision = clf.decision_function(clf._X_fit)
+        decision = clf.decision_function(clf.X_fit_)
     contradiction, suggested = _contradiction(np.nan_to_num(decision), codes, n_classes)
     own = np.zeros_like(codes) if n_classes == 2 else codes
     at_bound = sum(states(clf, step, own) == 2 for step in range(1, clf.n_iter_ + 1))
-    weight = -clf._models.u(clf.n_iter_)[np.arange(len(codes)), own]
+    weight = -clf.models_.u(clf.n_iter_)[np.arange(len(codes)), own]
     return Suspicion(contradiction, suggested, np.asarray(at_bound), weight)
 
 
 def states(clf: Any, step: int, own: np.ndarray | None = None) -> np.ndarray:
     """Return 0, 1 or 2 for every row: no support vector, one, one at the bound; ``own`` picks columns."""
-    u, mass, bound = -clf._models.u(step), clf._models.mass, clf._models.bound(step)
+    u, mass, bound = -clf.models_.u(step), clf.models_.mass, clf.models_.bound(step)
     if own is not None:
         rows = np.arange(len(u))
         u = u[rows, own]

@@ -1,0 +1,261 @@
+"""What decides the step of a classifier: one class for each value of its parameter ``stopping``."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import StratifiedShuffleSplit
+
+from .. import metrics
+from ..arrays import Array
+from ..certificates.bounds import estimated_margin_bounds
+from ..certificates.maximum_margin import MarginStatus, MaximumMargin, maximum_margin
+from ..gram.base import Gram
+from ..path.models import ModelHistory
+from ..path.path import Path, Status
+from ..path.run import Rule, resume, run
+from ..path.stopping import CertifiedMargin, Discrepancy, NoImprovement
+from ..problem import Problem
+from ..solvers.base import State
+from ..validation.cross_validation import PathValidation, class_signs
+from .path_fit import Choice, Followed, Follower
+
+
+class ByFolds(Choice):
+    """Cross-validation: the folds run side by side with the model of all the samples."""
+
+    has_probabilities = True
+    judge, judged = "cross-validation", "cross-validated"
+
+    def follow(self, gram: Gram, fit: Follower) -> Followed:
+        """Let held-out samples choose."""
+        ask = self.classifier
+        cv, selection = self._how(fit.seed)
+        validation = PathValidation(
+            gram,
+            fit.y,
+            cv=cv,
+            scoring=ask.scoring,
+            selection=selection,
+            groups=fit.groups,
+            sample_weight=fit.fit_weight,
+            score_weight=fit.sample_weight,
+        )
+        if fit.before is not None:
+            validation.models = fit.before.models.copy()
+            validation.judge.kept = list(fit.before.decisions)
+        fit.watch(validation.models)
+        patience = None if ask.n_iter_no_change == "auto" else ask.n_iter_no_change
+        stop = NoImprovement("scores", validation.patience, steps=patience)
+        if fit.before is None:
+            path = validation.run(fit.solver(validation.problem), fit.steps, stop=stop, **fit.limits)
+        else:
+            path = validation.resume(fit.before.path, fit.steps, stop=stop, **fit.limits)
+        chosen = validation.choose(path)
+        proofs = fit.proofs(validation.models_alone, path, chosen.models)
+        return Followed(path, chosen.models, chosen.step, proofs, chosen, validation.judge.kept)
+
+    def is_unfinished(self, followed: Followed, method: str) -> bool:
+        """Whether the last step is kept while the score could still grow."""
+        return followed.step == followed.path.last.t > 1 and bool(followed.path.running().any())
+
+    @property
+    def error(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and standard deviation of 1 − score over the folds."""
+        scores = self.classifier.path_["scores"][1:]
+        return 1 - scores.mean(axis=1), scores.std(axis=1)
+
+    @property
+    def _why(self) -> str:
+        mean, spread = (float(part[self.classifier.step_ - 1]) for part in self.error)
+        n_folds = self.classifier.path_["scores"].shape[1]
+        lowest = {
+            "one_se": "first within one standard error of the lowest",
+            "best": "lowest",
+            "smooth": "lowest smoothed",
+        }[self.classifier.selection]
+        return f"the {lowest} cross-validated {self.measure}, {mean:.1%} ± {spread:.1%} over {n_folds} folds"
+
+    def _how(self, seed: int) -> tuple[Any, str]:
+        """Return the folds, and how to choose by their scores."""
+        return self.classifier.cv, self.classifier.selection
+
+
+class ByHoldout(ByFolds):
+    """Some of the samples, set aside; one score has no standard error."""
+
+    judge, judged = "held-out samples", "set-aside"
+
+    @property
+    def _why(self) -> str:
+        mean, share = float(self.error[0][self.classifier.step_ - 1]), self.classifier.validation_fraction
+        lowest = "lowest" if self.classifier.selection == "best" else "lowest smoothed"
+        return f"the {lowest} error on the {share:.0%} of the rows set aside, {mean:.1%}"
+
+    def _how(self, seed: int) -> tuple[Any, str]:
+        ask = self.classifier
+        split = StratifiedShuffleSplit(1, test_size=ask.validation_fraction, random_state=seed)
+        return split, "smooth" if ask.selection == "one_se" else ask.selection
+
+
+class ByRule(Choice):
+    """A rule, which sees all the samples; the step that it chooses, or where it stops."""
+
+    def follow(self, gram: Gram, fit: Follower) -> Followed:
+        """Let the rule choose."""
+        codes = np.unique(fit.y, return_inverse=True)[1]
+        problem = Problem(gram, class_signs(codes, int(codes.max()) + 1), fit.fit_weight)
+        observe: dict[str, Callable[..., Array]] = {
+            "bound": metrics.bound,
+            "error": metrics.error,
+            "estimated_margin_bounds": _estimated_margin_bounds,
+            **getattr(self.rule, "observed", {}),
+        }
+        models = ModelHistory() if fit.before is None else fit.before.models.copy()
+        fit.watch(models)
+        limits = {**fit.limits, "stop": self.rule, "observe": observe}
+        limits["callbacks"] = (models, *fit.callbacks)
+        if fit.before is None:
+            path = run(fit.solver(problem), problem, fit.steps, **limits)
+        else:
+            del models.packed[fit.before.path.last.t :]
+            path = resume(fit.before.path, problem, fit.steps, **limits)
+        return self._chosen(problem, path, models, fit)
+
+    def is_unfinished(self, followed: Followed, method: str) -> bool:
+        """Whether the rule would have gone on."""
+        return bool(followed.path.running().any())
+
+    @property
+    def rule(self) -> Rule | None:
+        """When to stop."""
+        rule: Rule | None = self.classifier.stopping
+        return rule
+
+    @property
+    def _why(self) -> str:
+        return f"the choice of {self.rule!r}"
+
+    def _chosen(self, problem: Problem, path: Path, models: ModelHistory, fit: Follower) -> Followed:
+        choose = getattr(self.rule, "choose", None)
+        step = path.last.t if choose is None else int(np.median(choose(path, problem)))
+        return Followed(path, models, step, fit.proofs(problem, path, models))
+
+
+class ByNothing(ByRule):
+    """No rule: the last step."""
+
+    _why = "the last one, since no stopping rule was asked for"
+
+    def is_unfinished(self, followed: Followed, method: str) -> bool:
+        """Return False: all steps were asked for."""
+        return False
+
+
+class ByDiscrepancy(ByRule):
+    """The labels that are contradicted, against a share that is known to be wrong."""
+
+    def check(self) -> None:
+        """Ask for the share."""
+        if self.classifier.noise_level is None:
+            raise ValueError(
+                "stopping='discrepancy' needs noise_level, the share of labels to take for wrong, such as "
+                "0.1. Where it is not known, use stopping='cv'."
+            )
+
+    @property
+    def rule(self) -> Rule:
+        """When few labels are contradicted."""
+        return Discrepancy(self.classifier.noise_level)
+
+    @property
+    def _why(self) -> str:
+        return (
+            f"from here on the classifier agrees with more of the labels than a share of "
+            f"{self.classifier.noise_level:.0%} wrong ones allows"
+        )
+
+
+class ByMargin(ByRule):
+    """The maximum margin; coordinate sweeps end with the exact solution."""
+
+    exact = True
+    _why = "the maximum margin was asked for, and this step is the closest to it"
+
+    def is_unfinished(self, followed: Followed, method: str) -> bool:
+        """Whether the gap is open, where no exact solution tells."""
+        return method != "coordinate" and super().is_unfinished(followed, method)
+
+    @property
+    def rule(self) -> Rule:
+        """When the gap is closed."""
+        return CertifiedMargin(self.classifier.tol)
+
+    def _chosen(self, problem: Problem, path: Path, models: ModelHistory, fit: Follower) -> Followed:
+        """Add the exact solution as one more step, where there is a margin and time for it."""
+        solution = self._solved(problem, path, fit) if fit.method == "coordinate" else None
+        last = super()._chosen(problem, path, models, fit)
+        if solution is None:
+            return last
+        models(problem, replace(path.last, u=solution.u, bound=np.full(problem.shape[1:], np.inf)), path)
+        proofs = last.proofs.with_step(len(models), *solution.margin_bounds)
+        return replace(last, step=len(models), proofs=proofs)
+
+    def _solved(self, problem: Problem, path: Path, fit: Follower) -> MaximumMargin | None:
+        try:
+            solution = maximum_margin(problem, tol=1e-14, time_limit=fit.limits["time_limit"])
+        except KeyboardInterrupt:
+            path.ended = Status.INTERRUPTED
+        if fit.late:
+            path.ended = Status.TIME_LIMIT
+        if path.ended in (Status.INTERRUPTED, Status.TIME_LIMIT):
+            return None
+        lower, upper = solution.margin_bounds
+        proved = (lower > 0) & (upper - lower <= self.classifier.tol * upper)
+        if proved.all():
+            return solution
+        word = MarginStatus(solution.status[int(np.argmin(proved))])
+        warnings.warn(
+            f"No maximum margin was reached: {word.sentence} The last step of the path is kept. For "
+            f"classes that overlap use stopping='cv'.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+        return None
+
+
+#: What ``stopping`` may be called; else it is a rule, or None.
+CHOICES: dict[str, type[Choice]] = {
+    "cv": ByFolds,
+    "holdout": ByHoldout,
+    "margin": ByMargin,
+    "discrepancy": ByDiscrepancy,
+}
+
+
+def as_choice(classifier: Any) -> Choice:
+    """Return what decides the step of a classifier, fitted or not.
+
+    Examples
+    --------
+    >>> import marginpath as mp
+    >>> from sklearn.datasets import load_iris
+    >>> clf = mp.MarginPathClassifier(stopping=None, max_iter=5).fit(*load_iris(return_X_y=True))
+    >>> as_choice(clf).reason
+    'Step 5 is kept: the last one, since no stopping rule was asked for.'
+    >>> as_choice(clf).has_probabilities
+    False
+    """
+    stopping = classifier.stopping
+    if stopping is None:
+        return ByNothing(classifier)
+    return (CHOICES.get(stopping, ByRule) if isinstance(stopping, str) else ByRule)(classifier)
+
+
+def _estimated_margin_bounds(problem: Problem, state: State) -> Array:
+    return problem.xp.stack(estimated_margin_bounds(problem, state))

@@ -1,0 +1,110 @@
+"""What decides the step, and what a fitted classifier shows of itself."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_moons
+
+import marginpath as mp
+from marginpath.estimators import as_choice, choices, watched
+
+ROOT = Path(__file__).parents[2]
+REASONS = {
+    "cv": ({"selection": "smooth"}, r"the lowest smoothed cross-validated error, \d+\.\d% ± \d+\.\d% over 5"),
+    "best": ({"selection": "best"}, r"the lowest cross-validated error, .* over 5 folds\."),
+    "one_se": (
+        {"selection": "one_se"},
+        r"the first within one standard error of the lowest cross-validated e",
+    ),
+    "scoring": ({"scoring": "roc_auc", "cv": 3}, r"smoothed cross-validated 1 − roc_auc, .* over 3 folds\."),
+    "holdout": ({"stopping": "holdout"}, r"the lowest smoothed error on the 10% of the rows set aside, \d"),
+    "holdout one_se": ({"stopping": "holdout", "selection": "one_se"}, r"the lowest smoothed error on the"),
+    "holdout best": ({"stopping": "holdout", "selection": "best"}, r"the lowest error on the 10% of the row"),
+    "margin": ({"stopping": "margin"}, r"the maximum margin was asked for, and this step is the closest to"),
+    "discrepancy": (
+        {"stopping": "discrepancy", "noise_level": 0.1},
+        r"than a share of 10% wrong ones allows",
+    ),
+    "rule": ({"stopping": mp.LeaveOneOut()}, r"the choice of LeaveOneOut\("),
+    "none": ({"stopping": None, "max_iter": 5}, r"the last one, since no stopping rule was asked for\."),
+}
+
+
+@pytest.fixture(scope="module")
+def moons():
+    return make_moons(60, noise=0.1, random_state=0)
+
+
+@pytest.mark.parametrize(("settings", "sentence"), REASONS.values(), ids=REASONS)
+def test_every_choice_says_why(settings, sentence, moons):
+    clf = mp.MarginPathClassifier(random_state=0, **settings).fit(*moons)
+    choice = as_choice(clf)
+    assert re.match(rf"Step {clf.step_} is kept: .*{sentence}", choice.reason)
+    assert choice.has_probabilities == hasattr(clf, "predict_proba") == (choice.error is not None)
+
+
+def test_errors_of_held_out_samples_are_those_of_the_table(moons):
+    clf = mp.MarginPathClassifier(random_state=0).fit(*moons)
+    mean, spread = as_choice(clf).error
+    np.testing.assert_allclose(1 - mean, clf.cv_results_["mean_test_score"], rtol=1e-12)
+    np.testing.assert_allclose(spread, clf.cv_results_["std_test_score"], rtol=1e-12)
+
+
+def test_a_rule_may_lack_a_hash(moons):
+    @dataclass
+    class Third:
+        last: int = 3
+
+        def __call__(self, problem, state, path):
+            return np.full(problem.shape[1:], state.t >= self.last)
+
+    clf = mp.MarginPathClassifier(stopping=Third(), random_state=0).fit(*moons)
+    assert clf.step_ == 3
+    assert isinstance(as_choice(clf), choices.ByRule)
+
+
+def test_watchers_add_up_and_end_with_the_block(moons):
+    seen = []
+    clf = mp.MarginPathClassifier(stopping=None, max_iter=2)
+    with watched(lambda problem, state, path: seen.append(f"outer {state.t}")):
+        with watched(lambda problem, state, path: seen.append(f"inner {state.t}")):
+            clf.fit(*moons)
+        with pytest.raises(ValueError, match="one class"):
+            clf.fit(moons[0], np.zeros(60))
+    assert seen == ["outer 1", "inner 1", "outer 2", "inner 2"]
+    clf.fit(*moons)
+    assert len(seen) == 4
+
+
+@pytest.mark.parametrize("cls", [mp.MarginPathClassifier, mp.LinearMarginPathClassifier])
+def test_the_public_parts_make_the_decision(cls, moons):
+    X, y = moons
+    clf = cls(stopping=None, max_iter=5, random_state=0).fit(X, np.where(y == 1, "up", "down"))
+    np.testing.assert_array_equal(clf.X_fit_, X)
+    np.testing.assert_array_equal(clf.classes_[clf.codes_], np.where(y == 1, "up", "down"))
+    np.testing.assert_array_equal(np.abs(clf.coefficients(3)), np.abs(clf.models_.u(3)))
+    coef, at_3 = clf.coefficients(3)[:, 0], clf.at(3)
+    np.testing.assert_allclose(clf.constant_ * coef.sum(), at_3.intercept_[0], rtol=1e-12)
+    kernel = mp.Linear() if cls is mp.LinearMarginPathClassifier else mp.Gaussian((2 * clf.gamma_) ** -0.5)
+    expected = (kernel(X, X) + clf.constant_) @ coef
+    np.testing.assert_allclose(at_3.decision_function(X), expected, rtol=1e-10, atol=1e-12)
+    for step in (0, 6, -1, 2.5):
+        with pytest.raises(ValueError, match="from 1 to n_iter_ = 5"):
+            clf.coefficients(step)
+
+
+def test_nobody_else_reads_private_parts(moons):
+    fitted = [
+        cls(warm_start=True).fit(*moons) for cls in (mp.MarginPathClassifier, mp.LinearMarginPathClassifier)
+    ]
+    private = {name for clf in fitted for name in dir(clf) if re.match("_[^_]", name)}
+    assert {"_decisions", "_attributes_at"} <= private
+    read = re.compile(rf"(?<!self)\.({'|'.join(sorted(private))})\b")
+    package = ROOT / "src" / "marginpath"
+    readers = [package / "plotting.py", *(package / "app").rglob("*.py"), *(package / "export").rglob("*.py")]
+    readers += (ROOT / "lab").rglob("*.py")
+    assert len(readers) > 40
+    assert [f"{file}: {hit[0]}" for file in readers for hit in read.finditer(file.read_text("utf-8"))] == []
