@@ -10,6 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .estimators.base import BasePathClassifier
+from .extras import require
 
 __all__ = ["MarginDisplay", "PathDisplay"]
 
@@ -351,10 +352,7 @@ def _margins(decision: np.ndarray, codes: np.ndarray) -> np.ndarray:
 
 def _axes(ax: Any, number: int) -> tuple[Any, np.ndarray]:
     """Return a figure and so many axes: new ones, the given ones, or the given one divided."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError('Displays need matplotlib: pip install "marginpath[plot]".') from None
+    plt = require("matplotlib.pyplot", extra="plot", what="Displays")
     if ax is None:
         size = (4 * number + 0.8, 3.4) if number > 1 else (6.4, 4.4)
         figure, axes = plt.subplots(1, number, figsize=size, layout="constrained", squeeze=False)

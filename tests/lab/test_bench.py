@@ -152,7 +152,7 @@ def test_a_missing_peer_is_left_out_with_what_to_install(monkeypatch):
     for entry, package in zip(entries[1:], ("scikit-learn-intelex", "liquidSVM"), strict=True):
         assert entry.seconds == ()
         assert not entry.failed
-        assert entry.note.startswith(f"left out: {package} needs")
+        assert entry.note.startswith(f"left out: Comparisons with {package} need ")
         assert 'pip install "marginpath-lab[peers]"' in entry.note
 
 
