@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from marginpath.gram.filling import available_memory
+from marginpath.gram.memory import available_memory
 
 if TYPE_CHECKING:
     from .measure import Contestant
