@@ -255,8 +255,7 @@ class MarginDisplay:
         points = np.stack(np.meshgrid(horizontal, vertical), axis=-1).reshape(-1, 2).astype(X.dtype)
         self.X, self.grid = X, (horizontal, vertical)
         if names is not None:
-            import pandas as pd
-
+            pd = require("pandas", extra="frame", what="Features with names")
             points, self.names = pd.DataFrame(points, columns=names), (str(names[0]), str(names[1]))
         self.values = estimator.decision_function(points).reshape(resolution, resolution, -1)
 
