@@ -8,6 +8,7 @@ from typing import Any
 import array_api_compat
 
 from .arrays import Array
+from .extras import require
 
 
 def on_gpu(array: Array) -> bool:
@@ -57,16 +58,11 @@ def torch_device(name: str) -> tuple[Any, Any]:
     kind = str(name).partition(":")[0]
     if kind not in ("cuda", "cpu"):
         raise ValueError(f"device must be 'cuda', 'cuda:1', … or 'cpu', got {name!r}.")
-    try:
-        torch = import_module("torch")
-    except ImportError:
-        raise ImportError(
-            f'device={name!r} needs torch: pip install "marginpath[torch]". Leave device=None to compute '
-            f"on the processor."
-        ) from None
+    processor = "Leave device=None to compute on the processor."
+    torch = require("torch", extra="torch", what=f"Computations on device={name!r}", otherwise=processor)
     if kind == "cuda" and not torch.cuda.is_available():
         raise RuntimeError(
             f"device={name!r}, but torch {torch.__version__} sees no GPU: it needs an NVIDIA driver and a "
-            f"build of torch with CUDA. Leave device=None to compute on the processor."
+            f"build of torch with CUDA. {processor}"
         )
     return torch, torch.device(name)

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .estimators import as_choice
 from .estimators.base import BasePathClassifier
+from .extras import require
 
 __all__ = ["MarginDisplay", "PathDisplay"]
 
@@ -255,8 +256,7 @@ class MarginDisplay:
         points = np.stack(np.meshgrid(horizontal, vertical), axis=-1).reshape(-1, 2).astype(X.dtype)
         self.X, self.grid = X, (horizontal, vertical)
         if names is not None:
-            import pandas as pd
-
+            pd = require("pandas", extra="frame", what="Features with names")
             points, self.names = pd.DataFrame(points, columns=names), (str(names[0]), str(names[1]))
         self.values = estimator.decision_function(points).reshape(resolution, resolution, -1)
 
@@ -352,10 +352,7 @@ def _margins(decision: np.ndarray, codes: np.ndarray) -> np.ndarray:
 
 def _axes(ax: Any, number: int) -> tuple[Any, np.ndarray]:
     """Return a figure and so many axes: new ones, the given ones, or the given one divided."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError('Displays need matplotlib: pip install "marginpath[plot]".') from None
+    plt = require("matplotlib.pyplot", extra="plot", what="Displays")
     if ax is None:
         size = (4 * number + 0.8, 3.4) if number > 1 else (6.4, 4.4)
         figure, axes = plt.subplots(1, number, figsize=size, layout="constrained", squeeze=False)

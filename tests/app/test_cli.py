@@ -1,6 +1,5 @@
 """The command line, in process and as a program."""
 
-import builtins
 import struct
 import subprocess
 import sys
@@ -39,15 +38,8 @@ def without(monkeypatch):
     def hide(*packages):
         for name in [n for n in sys.modules if n.partition(".")[0] in packages]:
             monkeypatch.delitem(sys.modules, name)
-        actual = builtins.__import__
-
-        def imported(name, *args, **kwargs):
-            package = name.partition(".")[0]
-            if package in packages:
-                raise ModuleNotFoundError(f"No module named {package!r}", name=package)
-            return actual(name, *args, **kwargs)
-
-        monkeypatch.setattr(builtins, "__import__", imported)
+        for package in packages:
+            monkeypatch.setitem(sys.modules, package, None)
 
     return hide
 
@@ -136,8 +128,7 @@ def test_without_the_extra_cli(without, capsys, package):
         cli.main()
     assert exit.value.code == 1
     message = capsys.readouterr().err
-    assert 'pip install "marginpath[cli]"' in message
-    assert message.count("\n") == 1
+    assert message == f'Commands need {package}, which is not installed: pip install "marginpath[cli]".\n'
 
 
 def test_without_the_extra_plot(invoke, without, tmp_path):

@@ -1,14 +1,19 @@
 import gzip
 import hashlib
 import os
+import pickle
+import zlib
 from pathlib import Path
+from urllib.error import URLError
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from sklearn.svm import LinearSVC
+from sklearn.utils import Bunch
 
+from marginpath.datasets import sets
 from marginpath.datasets.downloads import SOURCES
 from marginpath.datasets.sets import (
     gaussian_mixture,
@@ -238,6 +243,48 @@ def test_real_20newsgroups(real):
     assert data.X.min() == 0
     np.testing.assert_array_equal(data.X.data, np.round(data.X.data))
     assert data.X.data.min() == 1
+
+
+def write_newsgroups(folder):
+    """Write a cache of messages as scikit-learn's `fetch_20newsgroups` leaves it in its data folder."""
+    texts = {
+        "train": ["From: me\n\nTwo rockets, two moons", "From: you\n\nA rocket and two stars", "no header"],
+        "test": ["From: me\n\nTwo TWO rockets and"],
+    }
+    parts = {
+        part: Bunch(
+            data=messages,
+            target=np.arange(len(messages)) % 2,
+            target_names=["sci.space", "talk"],
+            filenames=np.array(messages),
+        )
+        for part, messages in texts.items()
+    }
+    (folder / "20news-bydate_py3.pkz").write_bytes(zlib.compress(pickle.dumps(parts)))
+
+
+def test_20newsgroups_by_scikit_learn(monkeypatch, tmp_path):
+    monkeypatch.delenv("MARGINPATH_DATA", raising=False)
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path))
+    write_newsgroups(tmp_path)
+    data = load_20newsgroups()
+    # "two" is the only word in two training messages; "from" was one of the headers.
+    assert isinstance(data.X, csr_array)
+    np.testing.assert_array_equal(data.X.toarray(), [[2], [1], [0]])
+    np.testing.assert_array_equal(data.X_test.toarray(), [[2]])
+    np.testing.assert_array_equal(data.y, [0, 1, 0])
+    assert data.target_names == ("sci.space", "talk")
+    assert data.X.indices.dtype == np.int32
+
+
+def test_20newsgroups_that_cannot_be_reached(monkeypatch):
+    def unreachable(**options):
+        raise URLError("no route to host")
+
+    monkeypatch.delenv("MARGINPATH_DATA", raising=False)
+    monkeypatch.setattr(sets, "fetch_20newsgroups", unreachable)
+    with pytest.raises(FileNotFoundError, match=r"20news_counts\.npz.*no route to host.*set MARGINPATH_DATA"):
+        load_20newsgroups()
 
 
 @pytest.mark.parametrize("load", [load_a9a, load_ijcnn1, load_20newsgroups])

@@ -6,6 +6,7 @@ import os
 import struct
 import sys
 import sysconfig
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -152,7 +153,7 @@ def test_a_missing_peer_is_left_out_with_what_to_install(monkeypatch):
     for entry, package in zip(entries[1:], ("scikit-learn-intelex", "liquidSVM"), strict=True):
         assert entry.seconds == ()
         assert not entry.failed
-        assert entry.note.startswith(f"left out: {package} needs")
+        assert entry.note.startswith(f"left out: Comparisons with {package} need ")
         assert 'pip install "marginpath-lab[peers]"' in entry.note
 
 
@@ -246,6 +247,14 @@ def test_the_peak_can_be_forgotten():
     del large
     memory.reset_peak()
     assert memory.peak_bytes() <= peak
+
+
+def test_the_peak_on_windows(monkeypatch, tmp_path):
+    monkeypatch.setattr(memory, "_STATUS", tmp_path / "none")
+    monkeypatch.setitem(sys.modules, "resource", None)
+    process = SimpleNamespace(memory_info=lambda: SimpleNamespace(rss=7, peak_wset=9))
+    monkeypatch.setattr(memory.psutil, "Process", lambda: process)
+    assert memory.peak_bytes() == 9
 
 
 def test_the_machine_is_named(tmp_path):

@@ -324,9 +324,11 @@ def test_pieces_are_made_once_and_picked_up_again(tmp_path, monkeypatch):
     monkeypatch.setattr(pieces, "_code", lambda: "changed")
     Pieces(tmp_path / "folder").get("key", make)
     assert len(made) == 3
-    for file in (tmp_path / "folder").iterdir():
+    for file in (tmp_path / "folder").rglob("output.pkl"):
         file.write_bytes(b"broken")
+    assert "key" not in Pieces(tmp_path / "folder")
     Pieces(tmp_path / "folder").get("key", make)
+    assert "key" in Pieces(tmp_path / "folder")
     assert len(made) == 4
     Pieces(tmp_path / "folder").clear()
     assert not (tmp_path / "folder").exists()

@@ -6,6 +6,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from ..extras import require
+
 if TYPE_CHECKING:
     import typer
     from rich.console import Console
@@ -22,13 +24,12 @@ Exit codes: 0 done, 1 a file or a package fails, 2 the command is wrong, 3 the d
 def main() -> None:
     """Run the command line; without its extra, say which one to install."""
     try:
-        app = build_app()
-    except ModuleNotFoundError as error:
-        if error.name not in ("typer", "rich"):
-            raise
-        print('The command line needs typer and rich: pip install "marginpath[cli]"', file=sys.stderr)
+        for package in ("typer", "rich"):
+            require(package, extra="cli", what="Commands")
+    except ImportError as error:
+        print(error, file=sys.stderr)
         raise SystemExit(1) from None
-    app()
+    build_app()()
 
 
 def build_app() -> "typer.Typer":

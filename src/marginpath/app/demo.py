@@ -16,6 +16,7 @@ import marginpath as mp
 from marginpath.app import report
 from marginpath.app.modelfile import Model
 from marginpath.app.tables import Table
+from marginpath.extras import require
 
 if TYPE_CHECKING:
     from rich.table import Table as PrintedTable
@@ -167,26 +168,18 @@ def write_page(folder: Path) -> Path:
 
 
 def _moons(name: str, X: np.ndarray, moon: np.ndarray) -> Table:
-    try:
-        import pandas as pd
-    except ImportError:
-        raise ImportError('The page needs pandas: pip install "marginpath[frame]".') from None
+    pd = require("pandas", extra="frame", what="Pages")
     return Table(name, pd.DataFrame(X, columns=["x", "y"]), np.array(["upper", "lower"])[moon], "moon")
 
 
 def draw(demo: Demo) -> Any:
     """Draw the errors, and the certified interval that closes, along the steps: a matplotlib figure."""
-    try:
-        from matplotlib.figure import Figure
-        from matplotlib.ticker import PercentFormatter
-    except ImportError:
-        raise ImportError('Drawing needs matplotlib: pip install "marginpath[plot]".') from None
-
-    figure: Any = Figure(figsize=(11, 4.2), layout="constrained", facecolor="white")
+    Figure = require("matplotlib.figure", extra="plot", what="Pictures").Figure
+    figure = Figure(figsize=(11, 4.2), layout="constrained", facecolor="white")
     figure.get_layout_engine().set(wspace=0.06)
     left, right = figure.subplots(1, 2)
     _draw_errors(left, demo)
-    left.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    left.yaxis.set_major_formatter(lambda share, position: f"{share:.0%}")
     _draw_margins(right, demo)
     for axes in (left, right):
         axes.set_xscale("log")

@@ -1,10 +1,8 @@
 """Where the files of real data sets are found: a folder of one's own, the cache, the web."""
 
 import bz2
-import hashlib
 import io
 import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -15,7 +13,9 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_svmlight_file
 
-__all__ = ["SOURCES", "Source", "find_file"]
+from ..extras import require
+
+__all__ = ["SOURCES", "Source", "find_file", "own_file"]
 
 FOLDER_VARIABLE = "MARGINPATH_DATA"
 
@@ -34,7 +34,7 @@ class Source:
     Parameters
     ----------
     urls : tuple of str
-        Addresses, tried in this order. Empty: the file is not published in this form.
+        Addresses, tried in this order.
     sha256 : str
         Checksum of the unpacked content, in hexadecimal digits.
     unpack : callable, bytes to bytes
@@ -48,8 +48,8 @@ class Source:
     ('https://example.org/a9a',)
     """
 
-    urls: tuple[str, ...] = ()
-    sha256: str = ""
+    urls: tuple[str, ...]
+    sha256: str
     unpack: Callable[[bytes], bytes] = _unchanged
     convert: Callable[[bytes], bytes] = _unchanged
 
@@ -140,8 +140,20 @@ SOURCES: Mapping[str, Source] = {
         unpack=bz2.decompress,
         convert=libsvm_to_npz,
     ),
-    "20news/20news_counts.npz": Source(),
 }
+
+
+def own_file(name: str) -> Path | None:
+    """Return a file of the folder that MARGINPATH_DATA names, or None where it has no such file.
+
+    Examples
+    --------
+    >>> own_file("no/such/file") is None
+    True
+    """
+    folder = os.environ.get(FOLDER_VARIABLE)
+    path = Path(folder).expanduser() / name if folder else None
+    return path if path is not None and path.is_file() else None
 
 
 def find_file(name: str, *, sources: Mapping[str, Source] = SOURCES, cache: Path | None = None) -> Path:
@@ -175,12 +187,11 @@ def find_file(name: str, *, sources: Mapping[str, Source] = SOURCES, cache: Path
     >>> find_file("a9a/a9a")  # doctest: +SKIP
     PosixPath('.../a9a/a9a')
     """
-    folder = os.environ.get(FOLDER_VARIABLE)
-    if folder and (own := Path(folder).expanduser() / name).is_file():
+    if (own := own_file(name)) is not None:
         return own
-    state = f'is "{folder}", without this file' if folder else "is not set"
-    pooch = _import_pooch(f"{name} was not found: {FOLDER_VARIABLE} {state}")
-
+    holding = f"Or set {FOLDER_VARIABLE} to a folder that holds {name}."
+    for package in ("tqdm", "pooch"):  # pooch draws its progress bar with tqdm
+        pooch = require(package, extra="data", what="Downloads", otherwise=holding)
     cache = Path(pooch.os_cache("marginpath")) if cache is None else cache
     if (cached := cache / name).is_file():
         return cached
@@ -188,42 +199,36 @@ def find_file(name: str, *, sources: Mapping[str, Source] = SOURCES, cache: Path
     failures = []
     for url in sources[name].urls:
         try:
-            _download(pooch, url, sources[name], cache, cached)
+            _download(pooch, url, sources[name], cached)
             return cached
         except _FAILURES as failure:
             failures.append(f"{url} failed: {type(failure).__name__}: {failure}")
+    folder = os.environ.get(FOLDER_VARIABLE)
+    state = f'is "{folder}", without this file' if folder else "is not set"
     raise FileNotFoundError(
         f"{name} was not found in any of three places.\n"
         f"1. The folder of one's own: {FOLDER_VARIABLE} {state}.\n"
         f'2. The cache folder: "{cache}" does not have it.\n'
-        f"3. The web: {'; '.join(failures) or 'this file is not published in this form'}.\n"
-        f"Set {FOLDER_VARIABLE} to a folder that holds {name}"
-        + (", or try again when the address can be reached." if failures else ".")
+        f"3. The web: {'; '.join(failures)}.\n"
+        f"Try again when the address can be reached. {holding}"
     )
 
 
-def _import_pooch(problem: str) -> Any:
-    try:
-        import pooch
-        import tqdm  # noqa: F401  (pooch draws its progress bar with it)
-    except ImportError as missing:
-        raise ImportError(
-            f"{problem}; to look into the cache folder and to download, {missing.name} is needed: "
-            'pip install "marginpath[data]"'
-        ) from missing
-    return pooch
+def _download(pooch: Any, url: str, source: Source, target: Path) -> None:
+    """Fetch one file, unpack, check and convert it; it appears in the cache whole or not at all."""
 
+    def fetch(url: str, file: str, store: Any) -> None:
+        pooch.HTTPDownloader(progressbar=True, chunk_size=2**16)(url, file, store)
+        Path(file).write_bytes(source.unpack(Path(file).read_bytes()))
 
-def _download(pooch: Any, url: str, source: Source, cache: Path, target: Path) -> None:
-    """Fetch, unpack, check and convert one file; it appears in the cache whole or not at all."""
-    cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache) as scratch:
-        download = Path(scratch) / "download"
-        pooch.HTTPDownloader(progressbar=True, chunk_size=2**16)(url, str(download), None)
-        content = source.unpack(download.read_bytes())
-        found = hashlib.sha256(content).hexdigest()
-        if found != source.sha256:
-            raise ValueError(f"SHA256 checksum is {found}, {source.sha256} is needed")
-        download.write_bytes(source.convert(content))
-        target.parent.mkdir(exist_ok=True)
-        download.replace(target)
+    def convert(file: str, action: str, store: Any) -> str:
+        download = Path(file)
+        try:
+            download.write_bytes(source.convert(download.read_bytes()))
+            return str(download.replace(target))
+        finally:
+            download.unlink(missing_ok=True)
+
+    # pooch compares the checksum between the two, and deletes what has another one.
+    name, folder = f"{target.name}.download", target.parent
+    pooch.retrieve(url, source.sha256, fname=name, path=folder, downloader=fetch, processor=convert)

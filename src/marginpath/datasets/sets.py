@@ -10,9 +10,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_array
-from sklearn.datasets import load_svmlight_file
+from sklearn.datasets import fetch_20newsgroups, load_svmlight_file
+from sklearn.feature_extraction.text import CountVectorizer
 
-from marginpath.datasets.downloads import find_file
+from marginpath.datasets.downloads import FOLDER_VARIABLE, find_file, own_file
 
 __all__ = [
     "Dataset",
@@ -26,6 +27,8 @@ __all__ = [
 ]
 
 Settings = Literal["text", "program"]
+
+_NEWSGROUPS = "20news/20news_counts.npz"
 
 _TOY_SOLUTION = np.array([0.5, 0.5])
 _TOY_SUPPORT = np.array([[0.5, 1.5], [1.5, 0.5]])
@@ -268,27 +271,56 @@ def load_ijcnn1() -> Dataset:
 
 
 def load_20newsgroups() -> Dataset:
-    """Load 20 Newsgroups, split by date: word counts of 11,314 + 7,532 messages, 53,659 words.
+    """Load 20 Newsgroups, split by date: word counts of 11,314 + 7,532 messages, their headers left out.
 
-    The file is not published in this form and only read from the folder of MARGINPATH_DATA or
-    from the cache folder: ``20news/20news_counts.npz``, the CSR arrays `data`, `indices`, `indptr`
-    and `shape`, the classes `class20`, the same with the prefix ``test_``, and `names`.
+    The words are those of two letters or more, in two training messages or more. ``20news/20news_counts.npz``
+    is read where the folder of MARGINPATH_DATA has it, with 53,659 words: the CSR arrays `data`, `indices`,
+    `indptr` and `shape`, the classes `class20`, the same with the prefix ``test_``, and `names`. Elsewhere
+    `sklearn.datasets.fetch_20newsgroups` downloads the messages, or finds them in its own cache; the order of
+    its messages is another one, and the number of words may differ.
 
     Returns
     -------
     Dataset
         `X` and `X_test` are CSR; y = 0, …, 19.
 
+    Raises
+    ------
+    FileNotFoundError
+        If neither has the data; the message tells what happened.
+
     Examples
     --------
     >>> load_20newsgroups().target_names[0]  # doctest: +SKIP
     'alt.atheism'
     """
-    with np.load(find_file("20news/20news_counts.npz")) as file:
+    file = own_file(_NEWSGROUPS)
+    return _count_words() if file is None else _read_counts(file)
+
+
+def _read_counts(path: Path) -> Dataset:
+    with np.load(path) as file:
         train = _csr_of_file(file), file["class20"].astype(np.int64)
         test = _csr_of_file(file, "test_"), file["test_class20"].astype(np.int64)
         names = tuple(str(name) for name in file["names"])
     return Dataset("20 Newsgroups", *train, *test, names)
+
+
+def _count_words() -> Dataset:
+    options = {"remove": ("headers",), "shuffle": False}
+    try:
+        train, test = (fetch_20newsgroups(subset=part, **options) for part in ("train", "test"))
+    except OSError as failure:
+        raise FileNotFoundError(
+            f"20 Newsgroups was not found: {FOLDER_VARIABLE} names no folder with {_NEWSGROUPS}, and "
+            f"scikit-learn could not download it ({failure}). Try again when the address can be reached, "
+            f"or set {FOLDER_VARIABLE}."
+        ) from failure
+    words = CountVectorizer(min_df=2).fit(train.data)
+    counts = (words.transform(part.data) for part in (train, test))
+    X, X_test = (_csr(C.data, C.indices, C.indptr, C.shape) for C in counts)
+    y, y_test = (np.asarray(part.target, dtype=np.int64) for part in (train, test))
+    return Dataset("20 Newsgroups", X, y, X_test, y_test, tuple(train.target_names))
 
 
 def _check_settings(settings: str) -> None:

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
 from ..estimators import LinearMarginPathClassifier, MarginPathClassifier
+from ..extras import require
 
 __all__ = ["register", "to_onnx"]
 
@@ -82,10 +83,7 @@ def register() -> None:
 
 
 def _skl2onnx() -> Any:
-    try:
-        return import_module("skl2onnx")
-    except ImportError:
-        raise ImportError('ONNX export needs skl2onnx: pip install "marginpath[onnx]".') from None
+    return require("skl2onnx", extra="onnx", what="ONNX models")
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:

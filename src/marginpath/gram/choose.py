@@ -12,7 +12,8 @@ from ..devices import free_bytes, is_out_of_memory, on_gpu, release, torch_devic
 from ..kernels.functions import Kernel, as_kernel
 from .base import Gram
 from .device import DeviceTiledGram
-from .filling import available_memory, matrix_bytes
+from .filling import matrix_bytes
+from .memory import available_memory
 from .precision import LADDER, as_precision
 from .tiled import TiledGram
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ from ..devices import free_bytes, on_gpu
 from ..kernels.functions import Kernel, Laplacian, ProductKernel
 from ..parallel import for_each
 from .fingerprints import data_digest, row_codes
+from .memory import available_memory
 from .spectrum import lanczos, seed_of
 
 _ROWS, _COLUMNS = 384, 512
@@ -134,16 +134,6 @@ def matrix_bytes(n: int, dtype: Any) -> int:
     4000000
     """
     return n * n * next((w for name, w in (("bfloat16", 2), ("float32", 4)) if name in str(dtype)), 8)
-
-
-def available_memory() -> int:
-    """Bytes that a new array can take: what the system calls available, or all there is."""
-    try:
-        with open("/proc/meminfo") as lines:
-            fields = dict(line.split(":", 1) for line in lines)
-        return int(fields["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _tile_writer(kernel: Kernel, X: Array) -> Callable[[Array, int, int, int, int], None]:

@@ -12,6 +12,7 @@ import numpy as np
 from array_api_compat import is_array_api_obj
 
 from ..arrays import is_numpy, to_numpy
+from ..extras import require
 from ..files.objects import load, pack, save
 from ..files.records import register
 from ..metrics import METRICS, Metric
@@ -191,10 +192,7 @@ class Path:
 
     def to_frame(self) -> Any:
         """Return the observed numbers as a tidy pandas DataFrame: a row a step, or a step and column."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError('to_frame needs pandas: pip install "marginpath[frame]".') from None
+        pd = require("pandas", extra="frame", what="Frames")
         shape = (len(self.steps), *self.stop_steps.shape)
         table = {}
         if self.stop_steps.ndim:

@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from marginpath.extras import require
+
 
 def need_gpu() -> None:
-    """Raise where there is no GPU."""
+    """Raise ImportError where there is no GPU, or no torch that sees it."""
+    torch = require("torch", extra="torch", what="Measurements on a GPU")
     if not has_gpu():
-        raise ImportError('a GPU is needed, and torch that sees it: pip install "marginpath[torch]"')
+        raise ImportError(f"Measurements on a GPU need one, but torch {torch.__version__} sees none.")
 
 
 @cache

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import psutil
 
-from marginpath.gram.filling import available_memory
+from marginpath.gram.memory import available_memory
 
 if TYPE_CHECKING:
     from .measure import Contestant
@@ -74,6 +75,9 @@ def peak_bytes() -> int:
     if _STATUS.exists():
         lines = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines())
         return int(lines["VmHWM"].split()[0]) * 1024
+    info = psutil.Process().memory_info()
+    if hasattr(info, "peak_wset"):  # Windows, which has no `resource`
+        return int(info.peak_wset)
     import resource
 
     unit = 1 if sys.platform == "darwin" else 1024

@@ -18,6 +18,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 from marginpath.datasets.sets import Dataset
+from marginpath.extras import require
 
 from .machine import cores
 from .measure import Facts
@@ -64,12 +65,7 @@ def _older_python() -> Iterator[None]:
 
 
 def _imported(module: str, package: str) -> Any:
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as missing:
-        raise ImportError(
-            f'{package} needs {missing.name}, which is not installed: pip install "marginpath-lab[peers]"'
-        ) from missing
+    return require(module, extra="peers", of="marginpath-lab", what=f"Comparisons with {package}")
 
 
 @contextmanager

@@ -6,6 +6,8 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from marginpath.extras import require
+
 # Okabe and Ito's colours, told apart by all kinds of colour vision.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#5A5A5A"
@@ -13,10 +15,7 @@ BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#5A5A5A"
 
 def empty_figure(width: float, height: float) -> Any:
     """Return a white figure of that many inches; without matplotlib, say which extra to install."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError('Drawing needs matplotlib: pip install "marginpath[plot]".') from None
+    Figure = require("matplotlib.figure", extra="plot", what="Pictures").Figure
     return Figure(figsize=(width, height), layout="constrained", facecolor="white")
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import io
-import os
 import shutil
-import zipfile
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from joblib import Memory
 
 Arrays = dict[str, np.ndarray]
 
@@ -25,7 +24,7 @@ class Pieces:
     Parameters
     ----------
     folder : Path, optional
-        Made when the first piece is done.
+        Made when the first piece is asked for.
 
     Examples
     --------
@@ -38,50 +37,38 @@ class Pieces:
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder
-        self._known: dict[str, Arrays] = {}
+        self._in_memory: dict[str, Arrays] = {}
 
     def get(self, key: str, make: Callable[[], Arrays]) -> Arrays:
         """Return the piece of that key, made if it is not there."""
-        if key not in self._known:
-            found = self._read(key)
-            self._known[key] = self._write(key, make()) if found is None else found
-        return self._known[key]
+        if key not in self._in_memory:
+            self._in_memory[key] = self._in_folder(_code(), key, make)
+        return self._in_memory[key]
 
     def __contains__(self, key: str) -> bool:
-        """Whether a piece is there already."""
-        if key not in self._known and (found := self._read(key)) is not None:
-            self._known[key] = found
-        return key in self._known
+        """Whether a piece is there already, and whole."""
+        try:
+            self.get(key, _not_there)
+        except LookupError:
+            return False
+        return True
 
     def clear(self) -> None:
         """Remove the folder: all that was to be made is."""
         if self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _file(self, key: str) -> Path | None:
-        name = hashlib.sha256(f"{_code()} {key}".encode()).hexdigest()[:24]
-        return None if self.folder is None else self.folder / f"{name}.npz"
+    @cached_property
+    def _in_folder(self) -> Any:
+        return Memory(self.folder, verbose=0).cache(_made, ignore=["make"])
 
-    def _read(self, key: str) -> Arrays | None:
-        file = self._file(key)
-        if file is None or not file.is_file():
-            return None
-        try:
-            with np.load(file) as arrays:
-                return {name: arrays[name] for name in arrays.files}
-        except (OSError, ValueError, zipfile.BadZipFile):
-            return None
 
-    def _write(self, key: str, arrays: Arrays) -> Arrays:
-        file = self._file(key)
-        if file is not None:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            buffer = io.BytesIO()
-            np.savez(buffer, **arrays)  # type: ignore[arg-type]
-            part = file.with_suffix(".part")
-            part.write_bytes(buffer.getvalue())
-            os.replace(part, file)
-        return arrays
+def _not_there() -> Arrays:
+    raise LookupError
+
+
+def _made(code: str, key: str, make: Callable[[], Arrays]) -> Arrays:
+    return make()
 
 
 @cache

@@ -13,6 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
+from ...extras import require
+
 FORMATS = {
     "csv": (".csv", ".tsv", ".txt"),
     "parquet": (".parquet", ".pq"),
@@ -136,10 +138,9 @@ def _frame(file: Path, kind: str, missing: Sequence[str]) -> Any:
     pd = _pandas()
     try:
         if kind == "parquet":
+            require("pyarrow", extra="frame", what="Parquet files")
             return pd.read_parquet(file)
         return pd.read_csv(file, na_values=list(missing), **_dialect(file))
-    except ImportError:
-        raise ImportError('parquet files need pyarrow: pip install "marginpath[frame]".') from None
     except UnicodeDecodeError:
         raise Unusable(f"{file.name} is not text in UTF-8. Save it as “CSV UTF-8” and try again.") from None
     except pd.errors.EmptyDataError:
@@ -219,11 +220,7 @@ def _numbered(X: np.ndarray) -> Any:
 
 
 def _pandas() -> Any:
-    try:
-        import pandas
-    except ImportError:
-        raise ImportError('Tables need pandas: pip install "marginpath[frame]".') from None
-    return pandas
+    return require("pandas", extra="frame", what="Tables")
 
 
 def _split(frame: Any, name: str, target: str | None, drop: Sequence[str], labelled: bool) -> Table:

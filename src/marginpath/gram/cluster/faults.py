@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import CancelledError
-from importlib import import_module
 from typing import Any
+
+from ...extras import require
 
 
 class SchedulerLost(RuntimeError):
@@ -39,10 +40,7 @@ def large_graphs() -> Any:
 
 def dask_module(name: str) -> Any:
     """Import a part of Dask, or say what to install."""
-    try:
-        return import_module(name)
-    except ImportError:
-        raise ImportError('Data on a cluster need Dask: pip install "marginpath[dask]".') from None
+    return require(name, extra="dask", what="Data on a cluster")
 
 
 def _itself(value: Any) -> Any:
