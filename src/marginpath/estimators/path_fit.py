@@ -17,7 +17,6 @@ from ..arrays import Array
 from ..certificates.bounds import MarginProofs, estimated_margin_bounds
 from ..certificates.maximum_margin import MarginStatus, maximum_margin
 from ..gram.base import Gram
-from ..gram.linear import LinearGram
 from ..momentum import Inertia
 from ..path.models import ModelHistory
 from ..path.path import Path, Status
@@ -201,7 +200,7 @@ class Follower:
     def _solver(self, problem: Problem) -> Solver[Any]:
         schedule = None if self.settings.schedule == "auto" else self.settings.schedule
         if self.method == "coordinate":
-            sweeps = FEATURE_SWEEPS if isinstance(problem.gram, LinearGram) else SWEEPS
+            sweeps = SWEEPS if problem.gram.space == "samples" else FEATURE_SWEEPS
             tol = 0.0 if self.settings.stopping == "margin" else sweeps.tol
             return adapted(replace(sweeps, schedule=schedule, seed=self.seed, tol=tol), problem.gram)
         schedule = schedule or geometric_schedule(problem, RATIO[self.method])
