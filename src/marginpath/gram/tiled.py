@@ -84,11 +84,7 @@ class TiledGram(Gram):
     @cached_property
     def diagonal(self) -> Array:
         """The values k(x_i, x_i)."""
-        if hasattr(self.kernel, "diagonal"):
-            return self.kernel.diagonal(self.X)
-        n, xp = self.X.shape[0], namespace(self.X)
-        one = [self.kernel(self.X[i : i + 1, :], self.X[i : i + 1, :])[0, 0] for i in range(n)]
-        return xp.asarray(one, dtype=self.X.dtype, device=device(self.X))
+        return namespace(self.X).astype(_diagonal(self.X, self.kernel), self.dtype, copy=False)
 
     @cached_property
     def fingerprint(self) -> dict[str, Any]:
@@ -231,11 +227,16 @@ def kernel_roots(kernel: Kernel, samples: Callable[[Any], Array], n: int) -> np.
 
 
 def kernel_diagonal(X: Array, kernel: Any) -> np.ndarray:
-    """Return k(x_i, x_i) for the rows of a matrix, from small blocks where the kernel knows no better."""
+    """Return k(x_i, x_i) for the rows of a matrix, as a NumPy array."""
+    return to_numpy(_diagonal(X, kernel))
+
+
+def _diagonal(X: Array, kernel: Any) -> Array:
+    """Return k(x_i, x_i), from small blocks where the kernel knows no better."""
     if hasattr(kernel, "diagonal"):
-        return to_numpy(kernel.diagonal(X))
-    parts = (kernel(X[a:b, :], X[a:b, :]) for a, b in blocks(X.shape[0], _CORNER))
-    return np.concatenate([np.diagonal(to_numpy(part)) for part in parts])
+        return kernel.diagonal(X)
+    xp, spans = namespace(X), blocks(X.shape[0], _CORNER)
+    return xp.concat([xp.linalg.diagonal(xp.asarray(kernel(X[a:b, :], X[a:b, :]))) for a, b in spans])
 
 
 class RowCache:
