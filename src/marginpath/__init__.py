@@ -10,7 +10,7 @@ from .certificates.maximum_margin import MarginStatus, MaximumMargin, maximum_ma
 from .datasets import sets as datasets
 from .estimators import LinearMarginPathClassifier, MarginPathClassifier
 from .gram.base import Gram
-from .gram.choose import choose_gram, with_gram
+from .gram.choose import with_gram
 from .gram.device import DeviceTiledGram
 from .gram.tiled import TiledGram
 from .kernels.functions import Cosine, Gaussian, Kernel, Laplacian, Linear, Polynomial
@@ -101,7 +101,6 @@ __all__ = [
     "TikhonovSolutions",
     "TiledGram",
     "WidthSearch",
-    "choose_gram",
     "cross_validate_path",
     "cross_validate_widths",
     "datasets",

@@ -586,6 +586,7 @@ def test_scores_that_need_probabilities_are_refused(moons):
 
 
 OTHER_LIBRARY = """
+import logging
 import warnings
 import array_api_strict as xp, numpy as np, pytest, sklearn
 from sklearn.datasets import load_iris, make_moons
@@ -607,6 +608,14 @@ for cls in (mp.MarginPathClassifier, mp.LinearMarginPathClassifier):
         np.testing.assert_allclose(np.asarray(there.at(3).predict(given)), here.at(3).predict(X))
         with pytest.raises(ValueError, match="method='auto'"):
             cls(method="coordinate").fit(given, xp.asarray(y))
+
+told, handler, logger = [], logging.Handler(), logging.getLogger("marginpath")
+handler.emit = lambda record: told.append(record.getMessage())
+logger.addHandler(handler)
+logger.setLevel(logging.INFO)
+for megabytes in (8 * 120**2 / 1e6, 8 * 119**2 / 1e6):
+    mp.MarginPathClassifier(cache_size=megabytes, max_iter=3, stopping=None).fit(given, xp.asarray(y))
+assert ["in tiles" in message for message in told] == [False, True], told
 """
 
 

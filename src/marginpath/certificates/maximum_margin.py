@@ -18,11 +18,9 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..arrays import Array, blocks, is_numpy, to_numpy
 from ..gram.base import Gram
-from ..gram.linear import LinearGram
 from ..momentum import Inertia
 from ..parallel import for_each, one_blas_thread
 from ..path.path import Path
@@ -133,7 +131,7 @@ def maximum_margin(
     """
     if not 0 < tol < 1:
         raise ValueError(f"tol is the relative gap of the bounds and must be between 0 and 1, got {tol!r}.")
-    gram, shape = _in_double(problem.gram), problem.shape
+    gram, shape = problem.gram.in_double(), problem.shape
     Y = (to_numpy(problem.Y) * (to_numpy(problem.mass) > 0)).astype(np.float64).reshape(shape[0], -1)
     root = np.sqrt(to_numpy(gram.diagonal).astype(np.float64))
     zero = (Y != 0) & (root == 0)[:, None]
@@ -165,14 +163,6 @@ def maximum_margin(
         steps=steps,
         factorizations=np.reshape([_FACTORIZATIONS - column.left for column in columns], shape[1:]),
     )
-
-
-def _in_double(gram: Gram) -> Gram:
-    """Return the same Gram matrix, with entries that float64 gives where they come from features."""
-    if not isinstance(gram, LinearGram):
-        return gram
-    X, xp = gram.X, gram.xp
-    return LinearGram(X.astype(np.float64) if sp.issparse(X) else xp.astype(X, xp.float64, copy=False))
 
 
 def _rough_solver(gram: Gram, root: np.ndarray) -> Solver[Any]:

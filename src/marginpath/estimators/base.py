@@ -149,7 +149,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         with parallel.limited(self.n_jobs), one_blas_thread():
             if before is None:
                 self._prepare(X, sample_weight)
-                self._constant = self._constant_of(X, sample_weight) if self.fit_intercept else 0.0
+                self.constant_ = self._constant_of(X, sample_weight) if self.fit_intercept else 0.0
             followed = self._search(X, follower)
         self._keep(followed, sample_weight)
         self._definition = definition
@@ -171,7 +171,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         values = self._decide_by(X, beside(np.hstack(coefs), self.X_fit_))
         for step, coef in enumerate(coefs):
             own = slice(step * coef.shape[1], (step + 1) * coef.shape[1])
-            intercept = self._constant * coef.sum(axis=0)
+            intercept = self.constant_ * coef.sum(axis=0)
             yield self._squeezed(values[:, own] + beside(intercept, self.X_fit_))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
@@ -234,12 +234,6 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         return tags
 
     @property
-    def constant_(self) -> float:
-        """What is added to the kernel for the intercept: 0 without one."""
-        check_is_fitted(self)
-        return self._constant
-
-    @property
     def separable_(self) -> bool | None:
         """True where a positive margin is proved, False where equal rows disagree, None where not known."""
         check_is_fitted(self)
@@ -273,7 +267,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
 
     def _attributes_at(self, step: int) -> dict[str, Any]:
         """Return what the classifier is made of at a step."""
-        intercept = beside(self._constant * self.coefficients(step).sum(axis=0), self.X_fit_)
+        intercept = beside(self.constant_ * self.coefficients(step).sum(axis=0), self.X_fit_)
         return {"step_": step, "C_": self.models_.bound(step), "intercept_": intercept}
 
     def _constant_of(self, X: Any, sample_weight: np.ndarray | None) -> float:

@@ -9,7 +9,6 @@ import numpy as np
 from ..arrays import Array
 from ..gram.base import Gram
 from ..gram.cluster.kernel import kernel_product
-from ..gram.cluster.linear import ClusterLinearGram
 from ..gram.cluster.loading import as_dask_array, collected, load_rows
 from ..gram.cluster.mapping import columns_of, map_rows, times
 from ..gram.cluster.rows import Rows
@@ -44,7 +43,7 @@ def new_rows(estimator: Any, X: Any) -> Any:
 
 def adapted(solver: Solver[Any], gram: Gram) -> Solver[Any]:
     """Return the sweeps for features on a cluster in place of those for one machine."""
-    if not (isinstance(solver, CoordinateDescent) and isinstance(gram, ClusterLinearGram)):
+    if not (isinstance(solver, CoordinateDescent) and gram.space == "cluster"):
         return solver
     return ClusterSweeps(
         solver.schedule, solver.ratio, tol=solver.tol, refresh=solver.refresh, seed=solver.seed

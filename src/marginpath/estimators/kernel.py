@@ -9,23 +9,22 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ..arrays import Array, blocks, is_numpy, namespace, take_columns, take_rows, to_numpy
+from ..arrays import Array, take_columns, take_rows
+from ..devices import on_gpu
 from ..files.records import register
-from ..gram.base import Gram
-from ..gram.choose import with_gram
-from ..gram.cluster import Rows, gram_of, is_dask
-from ..gram.tiled import TiledCross, TiledGram
-from ..kernels.functions import Gaussian, Kernel, Laplacian, Linear, Polynomial, as_kernel, biased
+from ..gram.choose import diagonal_of, fits, with_gram
+from ..gram.cluster import Rows, is_dask
+from ..gram.tiled import TiledCross
+from ..kernels.functions import Gaussian, Kernel, Laplacian, Polynomial, as_kernel
 from ..path.path import Status
 from ..validation.widths import SquaredDistances, default_widths, variance
 from .base import BasePathClassifier, beside
 from .dask import lazy_kernel_product
-from .linear import with_constant
 from .path_fit import Choice, Followed, Follower
 
+_MAIN_MEMORY = 4e9  # bytes for kernel values, unless cache_size says otherwise
 _KERNELS = ("rbf", "poly", "linear", "laplacian", "cosine")
 
 
@@ -85,8 +84,9 @@ class MarginPathClassifier(BasePathClassifier):
     warm_start : bool
         Let the next fit go on with the path. Samples, labels, weights and all settings that define the path
         must be the same, or it raises; limits such as ``max_iter`` and ``time_limit`` may change.
-    cache_size : float
-        Memory for kernel values in MB. A larger kernel matrix is not stored but computed when needed.
+    cache_size : "auto" or float
+        Memory for kernel values in MB, on a GPU too. A larger kernel matrix is not stored but computed when
+        needed. "auto" is 4000 in main memory, and most of what is free on a GPU.
     n_jobs : int, optional
         Threads; None takes the cores there are.
     precision : {"float32", "tf32", "bfloat16"}, optional
@@ -154,7 +154,7 @@ class MarginPathClassifier(BasePathClassifier):
         "coef0": [Interval(Real, 0, None, closed="left")],
         "kernel_params": [dict, None],
         "precision": [StrOptions({"float32", "tf32", "bfloat16"}), None],
-        "cache_size": [Interval(Real, 0, None, closed="neither")],
+        "cache_size": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
     }
 
     def __init__(
@@ -181,7 +181,7 @@ class MarginPathClassifier(BasePathClassifier):
         intercept_scaling: float = 1.0,
         class_weight: Any = None,
         warm_start: bool = False,
-        cache_size: float = 4000,
+        cache_size: float | str = "auto",
         n_jobs: int | None = None,
         precision: str | None = None,
         random_state: Any = None,
@@ -242,15 +242,7 @@ class MarginPathClassifier(BasePathClassifier):
     def _diagonal(self, X: Any) -> np.ndarray:
         if self.kernel == "rbf":
             return np.ones(X.shape[0])
-        kernel = self._resolved_kernel()
-        if kernel is None:
-            return to_numpy(namespace(X).linalg.diagonal(X))
-        if isinstance(X, Rows):
-            return X.diagonal(kernel)
-        if hasattr(kernel, "diagonal"):
-            return to_numpy(kernel.diagonal(X))
-        parts = (kernel(X[a:b, :], X[a:b, :]) for a, b in blocks(X.shape[0], 64))
-        return np.concatenate([np.diagonal(to_numpy(part)) for part in parts])
+        return diagonal_of(X, self._resolved_kernel())
 
     def _search(self, X: Any, follower: Follower) -> Followed:
         if self.gamma == "tuned" and follower.before is None:
@@ -259,18 +251,14 @@ class MarginPathClassifier(BasePathClassifier):
 
     def _follow(self, X: Any, kernel: Kernel | None, follower: Follower) -> Followed:
         """Follow the path on the Gram matrix of X, in tiles or a finer precision where need be."""
-        if isinstance(X, Rows):
-            return follower.follow(self._cluster_gram(X, kernel))
-        if kernel is None or isinstance(kernel, Linear) or sp.issparse(X) or is_numpy(X):
-            return follower.follow(self._gram(X, kernel))
-        return with_gram(X, biased(kernel, self._constant), follower.follow, precision=self.precision)
+        settings: dict[str, Any] = {"precision": self.precision, "memory": self._memory(X)}
+        return with_gram(X, kernel, follower.follow, constant=self.constant_, **settings)
 
-    def _cluster_gram(self, X: Rows, kernel: Kernel | None) -> Gram:
-        if kernel is None:
-            raise ValueError("A precomputed kernel matrix stays on one machine: give X as a NumPy array.")
-        if isinstance(kernel, Linear):
-            return gram_of(X.with_constant(self._constant))
-        return gram_of(X, biased(kernel, self._constant))
+    def _memory(self, X: Any) -> float | None:
+        """Return the bytes that kernel values may take; None is most of what is free."""
+        if self.cache_size == "auto":
+            return None if on_gpu(X) else _MAIN_MEMORY
+        return float(self.cache_size) * 1e6
 
     def _search_widths(self, X: Any, follower: Follower) -> Followed:
         """Follow a path for every width and keep the best, the wider one of equals."""
@@ -292,29 +280,14 @@ class MarginPathClassifier(BasePathClassifier):
     def _widths(self, X: Any, follower: Follower) -> Iterator[tuple[float, Callable[[], Followed]]]:
         """Yield every width, the narrowest first, with its path; one matrix of distances where it fits."""
         widths = default_widths(X).tolist()
-        if not (self._can_sweep(X) and self._fits(2 * X.shape[0] ** 2, X.dtype)):
+        memory = self._memory(X)
+        if not (self._can_sweep(X) and fits(X, 2, precision=self.precision, memory=memory)):
             yield from ((sigma, partial(self._follow, X, Gaussian(sigma), follower)) for sigma in widths)
             return
         distances = SquaredDistances(X)
         room = np.empty_like(distances.negative)
         for sigma in widths:
-            yield sigma, partial(follower.follow, distances.gram(sigma, room, self._constant))
-
-    def _gram(self, X: Any, kernel: Kernel | None) -> Gram:
-        constant = self._constant
-        if kernel is None:
-            if X.shape[0] != X.shape[1]:
-                raise ValueError(f"A precomputed kernel matrix is square, but X has shape {X.shape}.")
-            return Gram.from_matrix(X + constant)
-        if isinstance(kernel, Linear):
-            return Gram.linear(with_constant(X, constant))
-        kernel = biased(kernel, constant)
-        if self._fits(X.shape[0] ** 2, X.dtype):
-            return Gram.from_kernel(X, kernel)
-        return TiledGram(X, kernel, cache_bytes=int(self.cache_size * 1e6))
-
-    def _fits(self, entries: int, dtype: Any) -> bool:
-        return bool(entries * dtype.itemsize <= self.cache_size * 1e6)
+            yield sigma, partial(follower.follow, distances.gram(sigma, room, self.constant_))
 
     def _resolved_gamma(self, X: Any, sample_weight: np.ndarray | None) -> float | None:
         if self.kernel not in ("rbf", "poly", "laplacian"):

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..arrays import Array, namespace, to_numpy
+from ..arrays import Array
 from ..files.records import register
-from ..gram.base import Gram
-from ..gram.cluster import Rows, gram_of, is_dask
-from ..kernels.functions import Linear, squared_norms
+from ..gram.choose import diagonal_of, with_gram
+from ..gram.cluster import Rows, is_dask
+from ..kernels.functions import Linear
 from ..parallel import product
 from .base import BasePathClassifier, beside
 from .dask import lazy_product
@@ -100,15 +99,13 @@ cv_results_, out_of_fold_, margin_bounds_, margin_proofs_, separable_, n_feature
         self.verbose = verbose
 
     def _diagonal(self, X: Any) -> np.ndarray:
-        return X.diagonal(Linear()) if isinstance(X, Rows) else to_numpy(squared_norms(X))
+        return diagonal_of(X, Linear())
 
     def _can_sweep(self, X: Any) -> bool:
         return isinstance(X, Rows) or super()._can_sweep(X)
 
     def _search(self, X: Any, follower: Follower) -> Followed:
-        if isinstance(X, Rows):
-            return follower.follow(gram_of(X.with_constant(self._constant)))
-        return follower.follow(Gram.linear(with_constant(X, self._constant)))
+        return with_gram(X, Linear(), follower.follow, constant=self.constant_)
 
     def _attributes_at(self, step: int) -> dict[str, Any]:
         weights = self.X_fit_.T @ beside(self.coefficients(step), self.X_fit_)
@@ -124,14 +121,3 @@ cv_results_, out_of_fold_, margin_bounds_, margin_proofs_, separable_, n_feature
         if is_dask(X):
             return lazy_product(X, weights)
         return product(X, np.ascontiguousarray(weights)) if isinstance(X, np.ndarray) else X @ weights
-
-
-def with_constant(X: Any, square: float) -> Any:
-    """Return X with a further column of the root of ``square``, unless that is 0."""
-    if not square:
-        return X
-    if sp.issparse(X):
-        column = np.full((X.shape[0], 1), square**0.5, dtype=X.dtype)
-        return sp.hstack([sp.csr_array(X), column], format="csr")
-    xp = namespace(X)
-    return xp.concat([X, xp.full_like(X[:, :1], square**0.5)], axis=1)

@@ -14,7 +14,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..certificates.bounds import MarginProofs
 from ..gram.base import Gram
-from ..gram.linear import LinearGram
 from ..momentum import Inertia
 from ..path.models import ModelHistory
 from ..path.path import Path, Status
@@ -163,7 +162,7 @@ class Follower:
         """Return the solver of the method, with the schedule as asked for."""
         schedule = None if self.choice.classifier.schedule == "auto" else self.choice.classifier.schedule
         if self.method == "coordinate":
-            sweeps = FEATURE_SWEEPS if isinstance(problem.gram, LinearGram) else SWEEPS
+            sweeps = SWEEPS if problem.gram.space == "samples" else FEATURE_SWEEPS
             tol = 0.0 if self.choice.exact else sweeps.tol
             return adapted(replace(sweeps, schedule=schedule, seed=self.seed, tol=tol), problem.gram)
         schedule = schedule or geometric_schedule(problem, RATIO[self.method])

@@ -1,7 +1,7 @@
 """Gram matrices: all that a solver sees of the data, one storage a file."""
 
 from .base import Enclosure, Gram
-from .choose import choose_gram, with_gram
+from .choose import with_gram
 from .dense import DenseGram
 from .device import DeviceTiledGram
 from .linear import LinearGram
@@ -14,6 +14,5 @@ __all__ = [
     "Gram",
     "LinearGram",
     "TiledGram",
-    "choose_gram",
     "with_gram",
 ]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from .linear import LinearGram
 
 _EPS = float(np.finfo(np.float64).eps)
+_CHUNK = 1024  # rows that are lent at a time
 _RTOL = 0.04  # between the two bounds on the norm
 #: For the rounding of a bound on rounding.
 SLACK = 1.001
@@ -47,7 +49,8 @@ class Enclosure(NamedTuple):
 class Gram(ABC):
     """The kernel matrix K of n samples, as an operator.
 
-    Make one with :meth:`from_kernel`, :meth:`from_matrix`, :meth:`linear` or :meth:`from_dask`.
+    Make one with :meth:`choose`, or, where you know how it is to be kept, with :meth:`from_kernel`,
+    :meth:`from_matrix`, :meth:`linear` or :meth:`from_dask`.
 
     Examples
     --------
@@ -64,6 +67,51 @@ class Gram(ABC):
     rounding: float = 0.0
     #: The same for the entries as a product with ``@`` takes them.
     product_rounding: float = 0.0
+
+    @staticmethod
+    def choose(
+        X: Any,
+        kernel: str | Callable[..., Any] | None,
+        *,
+        constant: float = 0.0,
+        precision: str | None = None,
+        device: str | None = None,
+        memory: float | None = None,
+        **params: Any,
+    ) -> Gram:
+        """Return the Gram matrix of X where it can live: stored if it fits, else in tiles, else X streamed.
+
+        X Xᵀ is kept as X, a matrix given as such is taken, and rows on a cluster stay there. The choice
+        between storage and tiles goes to the logger ``marginpath``, with its reason.
+
+        Parameters
+        ----------
+        X : array (n, d), CSR matrix or rows on a cluster
+            Where they live is where the matrix lives.
+        kernel, params
+            As in :meth:`from_kernel`; None says that X is the matrix itself.
+        constant : float
+            Added to all kernel values, as for an intercept.
+        precision : {None, "float32", "tf32", "bfloat16"}
+            On a GPU; see :meth:`from_kernel` and :class:`DeviceTiledGram`.
+        device : str, optional
+            Compute there what a NumPy array holds, such as "cuda".
+        memory : float, optional
+            Bytes that kernel values may take; never more than most of what is free, the default.
+
+        Examples
+        --------
+        >>> import numpy as np, marginpath as mp
+        >>> X = np.random.default_rng(0).standard_normal((100, 2))
+        >>> type(mp.Gram.choose(X, mp.Gaussian(1.0))).__name__
+        'DenseGram'
+        >>> type(mp.Gram.choose(X, mp.Gaussian(1.0), memory=10_000)).__name__
+        'TiledGram'
+        """
+        from .choose import choose_gram
+
+        place: dict[str, Any] = {"precision": precision, "device": device, "memory": memory}
+        return choose_gram(X, kernel, constant=constant, **place, **params)
 
     @staticmethod
     def from_kernel(
@@ -201,6 +249,29 @@ class Gram(ABC):
         xp, columns = self.xp, self.xp.asarray(index, device=self.device)
         parts = [xp.take(self.rows(index[a:b]), columns, axis=1) for a, b in blocks(len(index), 256)]
         return xp.concat(parts)
+
+    #: Where coordinate sweeps keep their fields: of the samples, of the features, or of those on a cluster.
+    space: Literal["samples", "features", "cluster"] = "samples"
+    #: X, where the matrix is X Xᵀ and X is what is kept.
+    features: Any = None
+
+    @property
+    def matrix(self) -> Array | None:
+        """The stored matrix, where there is one beside the solver."""
+        return None
+
+    @property
+    def chunk(self) -> int:
+        """How many rows :meth:`lend` lends at a time."""
+        return _CHUNK
+
+    def lend(self, index: np.ndarray) -> AbstractContextManager[tuple[np.ndarray, np.ndarray]]:
+        """Lend distinct rows, at most a chunk of them: an array, and where in it the rows K[index, :] are."""
+        return nullcontext((self.rows(index), np.arange(index.size)))
+
+    def in_double(self) -> Gram:
+        """Return the same matrix, with entries in float64 where they come from features."""
+        return self
 
     @abstractmethod
     def accurate_product(self, V: Array) -> Array:

@@ -1,21 +1,25 @@
-"""Where a kernel matrix goes: stored, in tiles, or streamed; what to do where memory or precision fails."""
+"""Where a Gram matrix lives: the one place that decides, and what to do where memory or precision fails."""
 
 from __future__ import annotations
 
 import logging
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeGuard, TypeVar
 
-from ..arrays import Array, all_finite, as_floating, namespace
+import numpy as np
+import scipy.sparse as sp
+
+from ..arrays import Array, all_finite, as_floating, namespace, to_numpy, with_columns
 from ..devices import free_bytes, is_out_of_memory, on_gpu, release, torch_device
-from ..kernels.functions import Kernel, as_kernel
+from ..kernels.functions import Kernel, Linear, as_kernel, biased
 from .base import Gram
+from .cluster import Rows, gram_of
 from .device import DeviceTiledGram
 from .filling import matrix_bytes
 from .memory import available_memory
 from .precision import LADDER, as_precision
-from .tiled import TiledGram
+from .tiled import TiledGram, kernel_diagonal
 
 logger = logging.getLogger("marginpath")
 
@@ -26,84 +30,90 @@ _GIB = 2**30
 R = TypeVar("R")
 
 
+class Place(NamedTuple):
+    """Where and how kernel values are computed, and the bytes that they may take."""
+
+    precision: str | None = None
+    device: str | None = None
+    memory: float | None = None
+
+    def probe(self, X: Array) -> Array:
+        """Return one sample where the matrix is to live; refuse a precision that there is none of there."""
+        sample = X[:1, :] if self.device is None else _moved(X[:1, :], self.device)
+        return as_precision(self.precision, sample).samples(sample)
+
+    def budget(self, X: Array, matrices: int = 1) -> tuple[int, float]:
+        """Return those that so many stored matrices need, and those at hand."""
+        sample = self.probe(X)
+        dtype = as_precision(self.precision, sample).storage(sample)
+        needed = matrices * matrix_bytes(X.shape[0], dtype)
+        if self.memory is not None and needed > self.memory:
+            return needed, self.memory
+        free = _SHARE * (free_bytes(sample) if on_gpu(sample) else available_memory())
+        return needed, free if self.memory is None else min(self.memory, free)
+
+
+def fits(X: Array, matrices: int = 1, *, precision: str | None = None, memory: float | None = None) -> bool:
+    """Whether so many stored kernel matrices of X fit into the memory; see :meth:`Gram.choose`.
+
+    Examples
+    --------
+    >>> X = np.zeros((100, 2))
+    >>> fits(X, memory=80_000), fits(X, 2, memory=80_000)
+    (True, False)
+    """
+    needed, room = Place(precision, None, memory).budget(X, matrices)
+    return needed <= room
+
+
 def choose_gram(
-    X: Array,
-    kernel: str | Callable[..., Any],
+    X: Any,
+    kernel: str | Callable[..., Any] | None,
     *,
+    constant: float = 0.0,
     precision: str | None = None,
     device: str | None = None,
     memory: float | None = None,
     **params: Any,
 ) -> Gram:
-    """Return the kernel matrix of X: stored where it fits, else computed in tiles, else with X streamed.
-
-    The choice and its reason go to the logger ``marginpath``.
-
-    Parameters
-    ----------
-    X : array (n, d)
-        Where it lives is where the matrix lives.
-    kernel, params
-        As in :meth:`Gram.from_kernel`.
-    precision : {None, "float32", "tf32", "bfloat16"}
-        On a GPU; see :meth:`Gram.from_kernel` and :class:`DeviceTiledGram`.
-    device : str, optional
-        Compute there what a NumPy array holds, such as "cuda".
-    memory : float, optional
-        Bytes that may be used; most of what is free by default.
+    """Return the Gram matrix of X where it can live; see :meth:`Gram.choose`.
 
     Examples
     --------
-    >>> import numpy as np, marginpath as mp
-    >>> X = np.random.default_rng(0).standard_normal((100, 2))
-    >>> type(choose_gram(X, mp.Gaussian(1.0))).__name__
-    'DenseGram'
-    >>> type(choose_gram(X, mp.Gaussian(1.0), memory=10_000)).__name__
-    'TiledGram'
+    >>> type(choose_gram(np.ones((3, 2)), "linear", constant=1.0)).__name__
+    'LinearGram'
     """
-    kernel, X = as_kernel(kernel, **params), as_floating(X, "X")
-    probe = X if device is None else _first(X, device)
-    numbers = as_precision(precision, probe)
-    n = X.shape[0]
-    room = _room(probe) if memory is None else memory
-    needed = matrix_bytes(n, numbers.storage(numbers.samples(probe[:1, :])))
-    if needed <= room:
-        _say("stored", n, f"its {needed / _GIB:.3g} GiB are in the {room / _GIB:.3g} GiB at hand")
-        try:
-            return Gram.from_kernel(
-                X if device is None else _first(X, device, n), kernel, precision=precision
-            )
-        except Exception as error:
-            if not is_out_of_memory(error):
-                raise
-            release(probe)
-            reason = "memory ran out while it was computed"
-    else:
-        reason = f"its {needed / _GIB:.3g} GiB are over the {room / _GIB:.3g} GiB at hand"
-    return _tiles(X, kernel, precision, device, room, reason, on_gpu(probe) or device is not None)
+    kernel, place = None if kernel is None else as_kernel(kernel, **params), Place(precision, device, memory)
+    if isinstance(X, Rows):
+        return _on_cluster(X, kernel, constant, place)
+    X = as_floating(X, "X")
+    if _has_values(kernel):
+        return _stored_or_tiled(X, biased(kernel, constant), place)
+    return _as_given(X, kernel, constant, place)
 
 
 def with_gram(
-    X: Array,
-    kernel: str | Callable[..., Any],
+    X: Any,
+    kernel: str | Callable[..., Any] | None,
     work: Callable[[Gram], R],
     *,
+    constant: float = 0.0,
     precision: str | None = None,
     device: str | None = None,
     memory: float | None = None,
     **params: Any,
 ) -> R:
-    """Choose a kernel matrix and work on it; again where memory or precision did not suffice.
+    """Choose a Gram matrix and work on it; again where memory or precision did not suffice.
 
     Where memory runs out, the work is repeated once with tiles. Where the last state of the path is not
-    finite, it is repeated in the next higher precision, with a warning.
+    finite, it is repeated in the next higher precision, with a warning. On a cluster, neither is.
 
     Parameters
     ----------
     work : callable, Gram → Path or CrossValidatedPath
         Such as ``lambda gram: mp.cross_validate_path(solver, gram, y)``.
-    X, kernel, precision, device, memory, params
-        As in :func:`choose_gram`.
+    X, kernel, constant, precision, device, memory, params
+        As in :meth:`Gram.choose`.
 
     Examples
     --------
@@ -114,44 +124,53 @@ def with_gram(
     >>> path.last.t
     10
     """
-    kernel, X = as_kernel(kernel, **params), as_floating(X, "X")
+    kernel, place = None if kernel is None else as_kernel(kernel, **params), Place(precision, device, memory)
+    if isinstance(X, Rows):
+        return work(_on_cluster(X, kernel, constant, place))
+    X = as_floating(X, "X")
     while True:
-        result = _attempt(X, kernel, work, precision, device, memory)
+        result = _attempt(X, kernel, constant, place, work)
         if _finite(result):
             return result
-        coarse, precision = precision, _next(precision, X)
-        if precision is None:
+        coarse, finer = place.precision or X.dtype, _next(place.precision, X)
+        if finer is None:
             raise FloatingPointError(
-                f"The path is not finite in {coarse or X.dtype}, the finest precision there is. Check the "
+                f"The path is not finite in {coarse}, the finest precision there is. Check the "
                 f"scale of the samples and of the kernel."
             )
         warnings.warn(
-            f"The path is not finite in precision {coarse or X.dtype}; it is run again in {precision}.",
-            stacklevel=2,
+            f"The path is not finite in precision {coarse}; it is run again in {finer}.", stacklevel=2
         )
-        if precision == "float64":
-            X, precision = namespace(X).astype(X, namespace(X).float64), None
+        if finer == "float64":
+            X, finer = _in_double(X), None
+        place = place._replace(precision=finer)
 
 
-def _attempt(
-    X: Array,
-    kernel: Kernel,
-    work: Callable[[Gram], R],
-    precision: str | None,
-    device: str | None,
-    memory: float | None,
-) -> R:
-    settings: dict[str, Any] = {"precision": precision, "device": device}
+def diagonal_of(X: Any, kernel: Kernel | None) -> np.ndarray:
+    """Return k(x_i, x_i) for samples wherever they are; None is a matrix given as such.
+
+    Examples
+    --------
+    >>> diagonal_of(np.array([[1.0, 2.0], [0.0, 3.0]]), Linear())
+    array([5., 9.])
+    """
+    if isinstance(X, Rows):
+        return X.diagonal(_not_given(kernel))
+    return to_numpy(namespace(X).linalg.diagonal(X)) if kernel is None else kernel_diagonal(X, kernel)
+
+
+def _attempt(X: Array, kernel: Kernel | None, constant: float, place: Place, work: Callable[[Gram], R]) -> R:
     try:
-        return work(choose_gram(X, kernel, memory=memory, **settings))
+        return work(choose_gram(X, kernel, constant=constant, **place._asdict()))
     except Exception as error:
-        if not is_out_of_memory(error):
+        if not (is_out_of_memory(error) and _has_values(kernel)):
             raise
-    probe = X if device is None else _first(X, device)
-    release(probe)
+    release(place.probe(X))
     logger.warning("Memory ran out; once more with tiles.")
+    needed, room = place.budget(X)
+    less = place._replace(memory=min(room / 4, needed - 1))
     try:
-        return work(choose_gram(X, kernel, memory=min(memory or _room(probe), _room(probe)) / 4, **settings))
+        return work(choose_gram(X, kernel, constant=constant, **less._asdict()))
     except Exception as error:
         if not is_out_of_memory(error):
             raise
@@ -161,13 +180,64 @@ def _attempt(
         ) from error
 
 
-def _tiles(
-    X: Array, kernel: Kernel, precision: str | None, device: str | None, room: float, reason: str, gpu: bool
-) -> Gram:
-    n, d = X.shape
-    if not gpu:
+def _has_values(kernel: Kernel | None) -> TypeGuard[Kernel]:
+    """Whether there are kernel values to compute: not for X Xᵀ, kept as X, nor for a matrix given."""
+    return not (kernel is None or isinstance(kernel, Linear))
+
+
+def _on_cluster(X: Rows, kernel: Kernel | None, constant: float, place: Place) -> Gram:
+    """Leave the samples with the workers, whose memory decides what is stored."""
+    if place.precision is not None or place.device is not None:
+        raise ValueError(
+            f"The workers of a cluster compute in the precision of X, but precision={place.precision!r} and "
+            f"device={place.device!r} were given. Leave both None, or give X as an array."
+        )
+    return gram_of(X, _not_given(kernel), constant=constant)
+
+
+def _not_given(kernel: Kernel | None) -> Kernel:
+    if kernel is None:
+        raise ValueError("A precomputed kernel matrix stays on one machine: give X as a NumPy array.")
+    return kernel
+
+
+def _as_given(X: Array, kernel: Kernel | None, constant: float, place: Place) -> Gram:
+    """Take X for its own matrix, or, with a linear kernel, for the factor of X Xᵀ."""
+    if place.precision is not None:
+        what = "a precomputed matrix" if kernel is None else "a linear kernel"
+        raise ValueError(
+            f"precision={place.precision!r} is for kernel values that are computed, and {what} has none. "
+            f"Leave precision=None, and give X in the dtype that you want."
+        )
+    X = X if place.device is None else _moved(X, place.device)
+    if kernel is not None:
+        return Gram.linear(with_columns(X, constant**0.5) if constant else X)
+    if X.shape[0] != X.shape[1]:
+        raise ValueError(f"A precomputed kernel matrix is square, but X has shape {tuple(X.shape)}.")
+    return Gram.from_matrix(X + constant)
+
+
+def _stored_or_tiled(X: Array, kernel: Kernel, place: Place) -> Gram:
+    needed, room = place.budget(X)
+    if needed > room:
+        reason = f"its {needed / _GIB:.3g} GiB are over the {room / _GIB:.3g} GiB at hand"
+        return _tiles(X, kernel, place, room, reason)
+    _say("stored", X.shape[0], f"its {needed / _GIB:.3g} GiB are in the {room / _GIB:.3g} GiB at hand")
+    try:
+        samples = X if place.device is None else _moved(X, place.device)
+        return Gram.from_kernel(samples, kernel, precision=place.precision)
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+    release(place.probe(X))
+    return _tiles(X, kernel, place, room, "memory ran out while it was computed")
+
+
+def _tiles(X: Array, kernel: Kernel, place: Place, room: float, reason: str) -> Gram:
+    (n, d), (precision, device, _) = X.shape, place
+    if device is None and precision is None and not on_gpu(X):
         _say("in tiles", n, reason)
-        return TiledGram(X, kernel)
+        return TiledGram(X, kernel, cache_bytes=int(room))
     rows = None
     if device is not None and 8 * n * d > _SAMPLES * room:
         rows = max(1, int(_SAMPLES * room) // (16 * d))
@@ -177,14 +247,14 @@ def _tiles(
     return DeviceTiledGram(X, kernel, precision=precision, device=device, rows=rows, room=block)
 
 
-def _room(X: Array) -> float:
-    return _SHARE * (free_bytes(X) if on_gpu(X) else available_memory())
-
-
-def _first(X: Array, name: str, rows: int = 1) -> Array:
-    """Return some rows on that device."""
+def _moved(X: Array, name: str) -> Array:
+    """Return samples on that device."""
     torch, place = torch_device(name)
-    return torch.asarray(X[:rows, :], device=place)
+    return torch.asarray(X, device=place)
+
+
+def _in_double(X: Array) -> Array:
+    return X.astype(np.float64) if sp.issparse(X) else namespace(X).astype(X, namespace(X).float64)
 
 
 def _say(how: str, n: int, reason: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -65,6 +66,15 @@ class DenseGram(Gram):
     def rows(self, index: Array) -> Array:
         """Return the rows K[index, :]."""
         return self.precision.widen(take_rows(self.K, index))
+
+    @property
+    def matrix(self) -> Array:
+        """K itself."""
+        return self.K
+
+    def lend(self, index: np.ndarray) -> AbstractContextManager[tuple[np.ndarray, np.ndarray]]:
+        """Lend K, without a copy."""
+        return nullcontext((self.K, index))
 
     def block(self, index: Array) -> Array:
         """Return the block K[index, index]."""

@@ -112,13 +112,14 @@ def check_positive_semidefinite(K: Array) -> float:
     return largest + 4 * eps * scale
 
 
-def require_memory(n: int, dtype: Any, X: Array | None = None) -> None:
-    """Raise where a stored n × n matrix would not fit into the memory that is free, where X is."""
+def require_memory(n: int, dtype: Any, X: Array | None = None, matrices: int = 1) -> None:
+    """Raise where stored n × n matrices would not fit into the memory that is free, where X is."""
     gpu = on_gpu(X)
-    needed, free = matrix_bytes(n, dtype), free_bytes(X) if gpu else available_memory()
-    if needed > free:
+    size, free = matrix_bytes(n, dtype), free_bytes(X) if gpu else available_memory()
+    if matrices * size > free:
+        number = "" if matrices == 1 else f", and there are to be {matrices} such matrices"
         raise MemoryError(
-            f"The kernel matrix of {n:,} samples takes {needed / 2**30:,.1f} GiB, but only "
+            f"The kernel matrix of {n:,} samples takes {size / 2**30:,.1f} GiB{number}, but only "
             f"{free / 2**30:,.1f} GiB of {'GPU ' if gpu else ''}memory are free. Use float32 input (half the "
             f"size), {'DeviceTiledGram' if gpu else 'TiledGram'}(X, kernel), which is never stored, or "
             f"Gram.linear(X) for a linear kernel."

@@ -24,8 +24,19 @@ _BLOCK = 2**22  # numbers that are made float64 at a time
 class LinearGram(Gram):
     """The matrix X Xᵀ, kept as X: a product costs two passes over X."""
 
+    space = "features"
+
     def __init__(self, X: Array) -> None:
-        self.X = X
+        self.X = self.features = X
+
+    def in_double(self) -> LinearGram:
+        """Return the matrix of X in float64."""
+        return LinearGram(self._double)
+
+    @property
+    def _double(self) -> Array:
+        X, xp = self.X, self.xp
+        return X.astype(np.float64) if sp.issparse(X) else xp.astype(X, xp.float64, copy=False)
 
     @cached_property
     def diagonal(self) -> Array:
@@ -70,9 +81,7 @@ class LinearGram(Gram):
 
     def accurate_product(self, V: Array) -> Array:
         """Return X (Xᵀ V) in float64."""
-        X = self.X
-        X = X.astype(np.float64) if sp.issparse(X) else self.xp.astype(X, self.xp.float64, copy=False)
-        return X @ compensated_product(self.X, V)
+        return self._double @ compensated_product(self.X, V)
 
     def product_with_error(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return those of :meth:`enclose`."""

@@ -23,6 +23,7 @@ from .fingerprints import fingerprint, row_codes
 _TILE = 1024
 _PARTS = 8  # sums that the threads share
 _BLOCK_BYTES = 2**26  # rows that are computed at a time
+_CORNER = 64  # samples whose kernel values with each other give a part of the diagonal
 _CPU_TILE, _GPU_TILE = 2**19, 2**22  # kernel values of new samples, computed at a time
 
 
@@ -83,11 +84,7 @@ class TiledGram(Gram):
     @cached_property
     def diagonal(self) -> Array:
         """The values k(x_i, x_i)."""
-        if hasattr(self.kernel, "diagonal"):
-            return self.kernel.diagonal(self.X)
-        n, xp = self.X.shape[0], namespace(self.X)
-        one = [self.kernel(self.X[i : i + 1, :], self.X[i : i + 1, :])[0, 0] for i in range(n)]
-        return xp.asarray(one, dtype=self.X.dtype, device=device(self.X))
+        return namespace(self.X).astype(_diagonal(self.X, self.kernel), self.dtype, copy=False)
 
     @cached_property
     def fingerprint(self) -> dict[str, Any]:
@@ -230,11 +227,16 @@ def kernel_roots(kernel: Kernel, samples: Callable[[Any], Array], n: int) -> np.
 
 
 def kernel_diagonal(X: Array, kernel: Any) -> np.ndarray:
-    """Return k(x_i, x_i) for the rows of a matrix, one by one where the kernel knows no better."""
+    """Return k(x_i, x_i) for the rows of a matrix, as a NumPy array."""
+    return to_numpy(_diagonal(X, kernel))
+
+
+def _diagonal(X: Array, kernel: Any) -> Array:
+    """Return k(x_i, x_i), from small blocks where the kernel knows no better."""
     if hasattr(kernel, "diagonal"):
-        return to_numpy(kernel.diagonal(X))
-    entries = [to_numpy(kernel(X[i : i + 1, :], X[i : i + 1, :]))[0, 0] for i in range(X.shape[0])]
-    return np.array(entries, dtype=entries[0].dtype)
+        return kernel.diagonal(X)
+    xp, spans = namespace(X), blocks(X.shape[0], _CORNER)
+    return xp.concat([xp.linalg.diagonal(xp.asarray(kernel(X[a:b, :], X[a:b, :]))) for a, b in spans])
 
 
 class RowCache:

@@ -59,7 +59,7 @@ class SquaredDistances:
 
     def __init__(self, X: Array) -> None:
         self.X = as_floating(X, "X")
-        require_memory(2 * self.X.shape[0], self.X.dtype)  # with the kernel matrix, room for two and more
+        require_memory(self.X.shape[0], self.X.dtype, self.X, matrices=2)  # the kernel matrix is the other
         self.unit = _extent(self.X)  # else the squares of very small or large numbers are 0 or infinite
         self.negative = fill_symmetric(_NegativeHalfSquares(self.unit), self.X)
 

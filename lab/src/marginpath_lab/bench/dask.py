@@ -20,8 +20,8 @@ from threadpoolctl import threadpool_limits
 
 import marginpath as mp
 from marginpath.datasets.sets import Dataset
-from marginpath.gram import cluster
 from marginpath.gram.cluster.faults import dask_module
+from marginpath.gram.cluster.rows import Rows
 from marginpath.solvers.coordinate.cluster import ClusterSweeps
 
 from . import data as sets
@@ -133,8 +133,8 @@ def _step_facts(problem: mp.Problem) -> Callable[[Steps, Any], Facts]:
             "ms a step": 1000 * float(np.median(took.wall)),
             "best tenth": 1000 * float(np.quantile(took.wall, 0.1)),
         }
-        if isinstance(problem.gram, cluster.ClusterLinearGram):
-            features = problem.gram.features
+        if problem.gram.space == "cluster":
+            features: Rows = problem.gram.features
             n, d, shards = *features.shape, len(features.shards)
             facts["at work"] = 1000 * float(np.median(took.busy))
             facts["a step is"] = f"{tasks_a_step(shards)} tasks, {bytes_a_step(n, d, shards) / 1000:,.0f} kB"

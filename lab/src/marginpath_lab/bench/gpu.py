@@ -22,7 +22,6 @@ from marginpath.arrays import to_numpy
 from marginpath.datasets import sets as datasets
 from marginpath.datasets.sets import Dataset
 from marginpath.devices import torch_device
-from marginpath.gram.choose import choose_gram
 from marginpath.gram.device import DeviceTiledGram
 from marginpath.validation.cross_validation import CrossValidatedPath, PathValidation, class_signs
 
@@ -118,7 +117,7 @@ class TunedOnGpu:
 
     def __call__(self, data: Dataset) -> tuple[mp.Gram, CrossValidatedPath]:
         """Return the matrix and the chosen model."""
-        gram = choose_gram(data.X, mp.Gaussian(SIGMA), precision=self.precision, device="cuda")
+        gram = mp.Gram.choose(data.X, mp.Gaussian(SIGMA), precision=self.precision, device="cuda")
         solver = inertial(gram, _signs(data), self.ratio)
         validation = PathValidation(gram, data.y, selection="best")
         found = validation.choose(validation.run(solver, self.steps, stop=None))
@@ -144,7 +143,7 @@ class StoredProduct:
 
     def prepare(self, data: Dataset) -> Any:
         """Return the matrix and the columns."""
-        gram = choose_gram(data.X, mp.Gaussian(SIGMA), precision=self.precision, device="cuda")
+        gram = mp.Gram.choose(data.X, mp.Gaussian(SIGMA), precision=self.precision, device="cuda")
         return gram, _columns(gram, 60)
 
     def __call__(self, made: Any) -> float:
@@ -205,7 +204,7 @@ class Fit:
         """Return the matrix and the signed coefficients."""
         forget_peak()
         kernel = mp.Gaussian(SIGMA)
-        gram = choose_gram(data.X, kernel, precision=self.precision, device="cuda", memory=self.memory)
+        gram = mp.Gram.choose(data.X, kernel, precision=self.precision, device="cuda", memory=self.memory)
         signs = _signs(data)
         problem = mp.Problem(gram, signs)
         path = mp.run(inertial(gram, signs, self.ratio), problem, self.steps, every=self.steps, keep=0)

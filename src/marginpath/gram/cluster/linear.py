@@ -48,6 +48,9 @@ def gram_of(
 class ClusterLinearGram(Gram):
     """The matrix X Xᵀ, kept as the rows of X on the workers: a product is X (Xᵀ V), two passes over X."""
 
+    space = "cluster"
+    features: Rows
+
     def __init__(self, features: Rows) -> None:
         self.features = features
 

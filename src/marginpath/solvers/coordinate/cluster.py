@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Array
-from ...gram.cluster.linear import ClusterLinearGram
 from ...gram.cluster.rows import Rows, total
 from ...gram.linear import LinearGram
 from ...problem import Problem
@@ -185,9 +184,10 @@ def _field(features: Rows, V: Array) -> np.ndarray:
 
 
 def _features(problem: Problem) -> Rows:
-    if not isinstance(problem.gram, ClusterLinearGram):
+    if problem.gram.space != "cluster":
         raise TypeError(
             f"ClusterSweeps sweeps features on a cluster, but this Gram matrix is a "
             f"{type(problem.gram).__name__}. Use Gram.from_dask(X) without a kernel, or DualDescent."
         )
-    return problem.gram.features
+    rows: Rows = problem.gram.features
+    return rows

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,9 +13,6 @@ import scipy.sparse as sp
 from ... import parallel
 from ...arrays import Array, blocks, is_numpy
 from ...gram.base import Gram
-from ...gram.dense import DenseGram
-from ...gram.linear import LinearGram
-from ...gram.tiled import TiledGram
 from ...parallel import for_all
 from ...problem import Problem
 from ..base import State
@@ -86,12 +82,12 @@ class KernelSpace:
         """Raise the bound and sweep all columns, each thread its own; return u, f, g and the offset."""
         from .compiled import kernel_sweep
 
-        gram, stored, diagonal = self.gram, isinstance(self.gram, DenseGram), self.gram.diagonal
+        gram, stored, diagonal = self.gram, self.gram.matrix is not None, self.gram.diagonal
         arrays = (problem.Y, problem.mass, state.u, state.field, state.aggregate)
         Y, mass, u, f, g = (np.atleast_2d(np.array(x, order="F").T) for x in arrays)
         b, before = np.atleast_1d(bound), np.atleast_1d(state.bound)
         offset, constant = np.array(state.offset, ndmin=1), np.atleast_1d(sweeps.constant)
-        chunks = list(blocks(problem.shape[0], gram.chunk if isinstance(gram, TiledGram) else _CHUNK))
+        chunks = list(blocks(problem.shape[0], gram.chunk))
 
         def part(first: int, last: int, stopped: Callable[[], bool]) -> None:
             own = slice(first, last)
@@ -106,7 +102,7 @@ class KernelSpace:
                     visit = order[a:e]
                     if not stored:
                         visit = visit[_can_move(visit, diagonal, constant, Y, mass, b, tol, u, f, offset)]
-                    with _lent(gram, visit) as (rows, where):
+                    with gram.lend(visit) as (rows, where):
                         given = visit, where, rows, diagonal, Y[own], mass[own], b[own]
                         kernel_sweep(*given, tol, constant[own], sweeps.passes, *columns)
 
@@ -123,12 +119,12 @@ class FeatureSpace:
     large part of a step otherwise.
     """
 
-    def __init__(self, gram: LinearGram) -> None:
+    def __init__(self, gram: Gram) -> None:
         self.gram = gram
 
     def field(self, V: Array) -> Array:
         """Return Xᵀ V."""
-        return np.asarray(self.gram.X.T @ V.astype(np.float64), order="F")
+        return np.asarray(self.gram.features.T @ V.astype(np.float64), order="F")
 
     def scores(self, f: Array) -> Array:
         """Return X f."""
@@ -147,7 +143,8 @@ class FeatureSpace:
         return out.reshape(out.shape[0], *f.shape[1:])
 
     def _csr(self) -> tuple[Array, Array, Array]:
-        X = self.gram.X if sp.issparse(self.gram.X) else sp.csr_array(self.gram.X)
+        X = self.gram.features
+        X = X if sp.issparse(X) else sp.csr_array(X)
         return X.data, X.indices, X.indptr
 
     def advance(
@@ -201,15 +198,6 @@ class FeatureSpace:
         shapes = problem.shape, state.field.shape, state.field.shape
         u, f, g = (x.reshape(shape) for x, shape in zip(results, shapes, strict=True))
         return u, f, g, offset.reshape(problem.shape[1:])
-
-
-def _lent(gram: Gram, index: np.ndarray) -> AbstractContextManager[tuple[np.ndarray, np.ndarray]]:
-    """Return an array, and where in it the rows of K are: without a copy of them, if that can be."""
-    if isinstance(gram, TiledGram):
-        return gram.lend(index)
-    return nullcontext(
-        (gram.K, index) if isinstance(gram, DenseGram) else (gram.rows(index), np.arange(index.size))
-    )
 
 
 def order_by_runs(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -274,7 +262,7 @@ def space_of(gram: Gram) -> KernelSpace | FeatureSpace:
             f"CoordinateDescent sweeps NumPy arrays, but this Gram matrix holds "
             f"{type(gram.diagonal).__name__}. Use DualDescent, which runs on any array library."
         )
-    return FeatureSpace(gram) if isinstance(gram, LinearGram) else KernelSpace(gram)
+    return FeatureSpace(gram) if gram.space == "features" else KernelSpace(gram)
 
 
 def _can_move(

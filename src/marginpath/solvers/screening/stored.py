@@ -11,7 +11,6 @@ import numpy as np
 from ... import parallel
 from ...arrays import is_numpy
 from ...gram.base import Gram
-from ...gram.dense import DenseGram
 from ...parallel import for_all
 
 _PARTS, _PART = 4, 2**20  # most parts of a product, whatever the cores, and the entries that are worth one
@@ -31,14 +30,15 @@ class StoredMatrix:
     """
 
     def __init__(self, gram: Gram) -> None:
-        if not isinstance(gram, DenseGram) or not is_numpy(gram.K):
+        K = gram.matrix
+        if K is None or not is_numpy(K):
             raise TypeError(
                 f"Screened needs a kernel matrix stored by NumPy, got a {type(gram).__name__} of "
                 f"{type(gram.diagonal).__module__.partition('.')[0]} arrays. Use Gram.from_kernel or "
                 f"Gram.from_matrix with NumPy arrays, or DualDescent alone."
             )
         self.gram = gram
-        self.K = np.asarray(gram.K.T if gram.K.flags.f_contiguous else gram.K)  # it is symmetric
+        self.K = np.asarray(K.T if K.flags.f_contiguous else K)  # it is symmetric
         self._packed: Block | None = None
 
     def product(self, V: np.ndarray) -> np.ndarray:
