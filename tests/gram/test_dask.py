@@ -263,7 +263,8 @@ def test_sweeps_reach_the_solution_with_a_certificate(client, samples, make):
     here = mp.Problem(mp.Gram.linear(X), Y, sample_weight=1 + np.arange(N) % 2)
     solver = ClusterSweeps(mp.Constant(100.0), rounds=8, refresh=2)
     path = mp.run(solver, problem, 4, observe={"gap": mp.duality_gap, "objective": dual_objective})
-    assert np.all(np.diff(path["objective"][1:], axis=0) <= 1e-14 * np.abs(path["objective"][1:-1]))  # rounding
+    objective = path["objective"][1:]
+    assert np.all(np.diff(objective, axis=0) <= 1e-13 * np.abs(objective[:-1]))  # but for rounding
     assert np.all(path["gap"][-1] <= 1e-3 * -path["objective"][-1])
     close(path.last.scores, here.scores(path.last.u))
     assert np.any(path.last.u == 0)
