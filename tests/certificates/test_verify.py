@@ -255,3 +255,12 @@ def test_two_thousand_certificates():
 @pytest.mark.heavy
 def test_a_hundred_thousand_certificates():
     _assert_no_violation(fuzz.fuzz(100_000, seed=0, processes=2), 100_000)
+
+
+def test_numbers_that_are_no_gram_matrix_are_told():
+    """Of an indefinite matrix there is no maximum margin: two vectors may prove what contradicts."""
+    X = np.random.default_rng(0).standard_normal((6, 3))
+    assert ExactGram.from_rows(X).is_positive_semidefinite()
+    assert ExactGram.from_rows(np.zeros((2, 1))).is_positive_semidefinite()
+    for K in ([[1.0, 1.0], [1.0, 1.0 - 2.0**-53]], [[0.0, 1e-300], [1e-300, 1.0]], [[-1e-300]]):
+        assert not ExactGram.from_matrix(np.array(K)).is_positive_semidefinite()

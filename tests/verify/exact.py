@@ -66,6 +66,24 @@ class ExactGram:
                 k[i][j] = k[j][i] = round(kernel(row, rows[j], shift) * (1 << 400))
         return cls(k, 400)
 
+    def is_positive_semidefinite(self):
+        """Whether these numbers are a Gram matrix at all: rounded kernel values need not be.
+
+        By elimination: a diagonal entry under 0 is a proof that they are not, and so is a 0 in a row that is
+        not 0.
+        """
+        a = [[Fraction(x) for x in row] for row in self.k]
+        while a:
+            diagonal = [row[i] for i, row in enumerate(a)]
+            if min(diagonal) < 0 or any(d == 0 and any(row) for d, row in zip(diagonal, a, strict=True)):
+                return False
+            if not any(diagonal):
+                return True
+            p = max(range(len(a)), key=diagonal.__getitem__)
+            rest, pivot = [i for i in range(len(a)) if i != p], a[p]
+            a = [[a[i][j] - a[i][p] * pivot[j] / pivot[p] for j in rest] for i in rest]
+        return True
+
     def proof(self, y, weight, u):
         """Return what u proves; rows of label 0 or weight 0 do not count, whatever u is there."""
         counts = [i for i in range(len(y)) if y[i] != 0 and weight[i] != 0]
