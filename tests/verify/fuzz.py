@@ -131,9 +131,7 @@ def check_claims(number, case, claims, tally):
             return
         j, cap = claim.column, 0
         if claim.u is None and not case.exact.is_positive_semidefinite():
-            faults = (
-                [] if claim.lower <= claim.upper else ["lower is over upper"]
-            )  # there is no margin to miss
+            faults = [] if claim.lower <= claim.upper else ["lower is over upper"]
         elif claim.u is None:
             faults = contradictions(claim.lower, claim.upper, least[j], most[j], "what is proved")
         else:
