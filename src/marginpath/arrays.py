@@ -104,6 +104,21 @@ def to_numpy(array: Array) -> np.ndarray:
     return np.asarray(array)
 
 
+def beside(values: np.ndarray, like: Any) -> Array:
+    """Return NumPy values as an array of the library and on the device of another; else as they are.
+
+    Examples
+    --------
+    >>> import array_api_strict as xp
+    >>> beside(np.array([1.0]), xp.zeros(3, dtype=xp.float32))
+    Array([1.], dtype=array_api_strict.float32)
+    """
+    if not array_api_compat.is_array_api_obj(like) or is_numpy(like):
+        return values
+    dtype = like.dtype if values.dtype.kind == "f" else None
+    return namespace(like).asarray(values, dtype=dtype, device=device(like))
+
+
 def with_columns(X: Array, *columns: Array | float) -> Array:
     """Append columns, each a vector or a constant, in the dtype of X.
 

@@ -1,5 +1,7 @@
 """The classifiers on dask arrays and dataframes: the same models as on one machine, lazily applied."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ import pandas as pd  # noqa: E402
 from sklearn.datasets import load_iris, make_moons  # noqa: E402
 
 import marginpath as mp  # noqa: E402
+from marginpath.estimators.path_fit import on_cluster  # noqa: E402
 
 BOTH = [mp.MarginPathClassifier, mp.LinearMarginPathClassifier]
 
@@ -35,20 +38,26 @@ def test_the_same_model_lazily(client, cls, data):
     here = cls(method="inertial", random_state=0).fit(X, y)
     there = cls(method="inertial", random_state=0).fit(far, da.from_array(y, chunks=50))
     assert there.step_ == here.step_
-    for name in ("decision_function", "predict", "predict_proba"):
+    for name in ("decision_function", "predict", "predict_proba", "predict_log_proba"):
         lazy = getattr(there, name)(far)
         assert isinstance(lazy, da.Array)
         np.testing.assert_allclose(lazy.compute(), getattr(here, name)(X), atol=1e-10)
     np.testing.assert_allclose(there.decision_function(X), here.decision_function(X), atol=1e-10)
     np.testing.assert_array_equal(there.at(3).predict(X), here.at(3).predict(X))
-    with pytest.raises(ValueError, match="features"):
+    third = (next(islice(clf.staged_predict(Z), 2, None)) for clf, Z in ((there, far), (here, X)))
+    np.testing.assert_array_equal(*third)
+    with pytest.raises(ValueError, match=f"1 features, but .* is expecting {X.shape[1]} features"):
         there.predict(far[:, :1])
+    with pytest.raises(ValueError, match=f"{len(X)} rows, but y has 3 labels"):
+        cls().fit(far, [0, 1, 1])
 
 
 def test_sweeps_on_the_cluster(client):
     X, y = make_moons(90, noise=0.3, random_state=0)
     fitted = mp.LinearMarginPathClassifier(random_state=0).fit(da.from_array(X, chunks=(30, 2)), y)
     assert fitted.method_ == "coordinate"
+    assert fitted.separable_ is None  # the rows are not brought here to be compared
+    assert on_cluster(mp.CoordinateDescent(seed=3, tol=0.01)) == mp.ClusterSweeps(seed=3, tol=0.01)
     assert fitted.score(X, y) > mp.LinearMarginPathClassifier(random_state=0).fit(X, y).score(X, y) - 0.05
 
 
@@ -60,6 +69,31 @@ def test_a_dataframe_keeps_its_names(client):
     np.testing.assert_allclose(
         fitted.decision_function(frame).compute(), fitted.decision_function(frame.compute())
     )
+
+
+def test_columns_of_other_names_are_refused(client):
+    X, y = make_moons(60, noise=0.3, random_state=0)
+    frame = dd.from_pandas(pd.DataFrame(X, columns=["a", "b"]), npartitions=2)
+    fitted = mp.LinearMarginPathClassifier(method="inertial", random_state=0).fit(frame, y)
+    with pytest.raises(ValueError, match="feature names should match"):
+        fitted.predict(frame[["b", "a"]])
+
+
+def test_labels_that_are_words_come_back_lazily(client):
+    X, y = load_iris(return_X_y=True)
+    words, far = np.array(["setosa", "versicolor", "virginica"])[y], da.from_array(X, chunks=(40, 4))
+    labels = mp.LinearMarginPathClassifier(method="inertial", random_state=0).fit(far, words).predict(far)
+    assert labels.dtype == words.dtype
+    assert np.mean(labels.compute() == words) > 0.9
+
+
+def test_weights_count_in_the_width_there_too(client):
+    X, y = make_moons(60, noise=0.3, random_state=0)
+    weight = np.random.default_rng(0).integers(0, 4, len(y))
+    settings = {"method": "inertial", "stopping": None, "max_iter": 2}
+    here = mp.MarginPathClassifier(**settings).fit(X, y, sample_weight=weight)
+    there = mp.MarginPathClassifier(**settings).fit(da.from_array(X, chunks=(20, 2)), y, sample_weight=weight)
+    assert there.gamma_ == pytest.approx(here.gamma_, rel=1e-12)
 
 
 @pytest.mark.heavy

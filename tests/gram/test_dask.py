@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,7 +22,6 @@ da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 
 from marginpath import Checkpoint, ClusterSweeps  # noqa: E402
-from marginpath.estimators import dask as on_dask  # noqa: E402
 from marginpath.gram import cluster as mc  # noqa: E402
 from marginpath.gram.cluster.loading import workers_of  # noqa: E402
 
@@ -324,42 +322,18 @@ def test_nystroem_features_feed_the_linear_path(client, samples):
 
 
 def test_what_an_estimator_needs(client, samples):
-    pandas = pytest.importorskip("pandas")
     X, Y = samples
-    estimator = SimpleNamespace()
-    frame = dd.from_pandas(pandas.DataFrame(X, columns=[f"x{j}" for j in range(D)]), npartitions=3)
-    rows, y, weight = on_dask.loaded(estimator, frame, da.from_array(Y[:, 0], chunks=100), None)
-    assert (estimator.n_features_in_, estimator.feature_names_in_[1], weight) == (D, "x1", None)
-    assert np.array_equal(y, Y[:, 0])
+    rows, weight = mc.load_rows(chunked(X)), np.random.default_rng(3).integers(0, 4, N)
+    sparse = mc.load_rows(sparse_chunks(X))
     close(rows[10:13], X[10:13])
     close(rows.T @ Y, X.T @ Y)
-    close(rows.variance(), X.var())
     for kernel in (None, mp.Gaussian(5.0)):
         here = mp.Gram.from_kernel(X, kernel or mp.Linear())
         close(mc.gram_of(rows, kernel, constant=0.25) @ Y, here @ Y + 0.25 * Y.sum(axis=0))
-    sparse = mc.load_rows(sparse_chunks(X))
     close(mc.gram_of(sparse, constant=4.0) @ Y, X @ (X.T @ Y) + 4 * Y.sum(axis=0))
-    close(sparse.variance(), X.var())
-    solver = mp.CoordinateDescent(seed=3, tol=0.01)
-    assert on_dask.adapted(solver, mc.gram_of(rows)) == ClusterSweeps(seed=3, tol=0.01)
-    assert on_dask.adapted(solver, mp.Gram.linear(X)) is solver
-    with pytest.raises(ValueError, match="240 rows, but y has 3"):
-        on_dask.loaded(estimator, frame, [1, 2, 3])
-    with pytest.raises(ValueError, match="expecting 60 features"):
-        on_dask.new_rows(estimator, frame[["x0"]])
-
-
-def test_products_and_labels_of_new_rows_are_lazy(client, samples):
-    X, Y = samples
-    W = np.random.default_rng(4).normal(size=(D, 3))
-    values = on_dask.lazy_product(chunked(X), W)
-    close(values.compute(), X @ W)
-    block = mp.Gaussian(5.0)(X, X[:9])
-    close(on_dask.lazy_kernel_product(chunked(X), X[:9], mp.Gaussian(5.0), Y[:9]).compute(), block @ Y[:9])
-    names = np.array(["a", "b", "c"])
-    assert np.array_equal(on_dask.lazy_labels(values, names).compute(), names[(X @ W).argmax(axis=1)])
-    signs = on_dask.lazy_labels(values[:, 0], names[:2]).compute()
-    assert np.array_equal(signs, names[(X @ W[:, 0] > 0).astype(int)])
+    for one in (rows, sparse):
+        close(one.variance(), X.var())
+        close(one.variance(weight), np.repeat(X, weight, axis=0).var())
 
 
 def known_tasks(client, at_most=np.inf):

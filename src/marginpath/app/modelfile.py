@@ -117,9 +117,7 @@ class Model:
     def is_fitted_on(self, X: Any) -> bool:
         """Whether these are the prepared rows of the fit."""
         known = self.classifier.X_fit_
-        if X.shape != known.shape:
-            return False
-        return not (known != X).nnz if hasattr(known, "nnz") else bool(np.array_equal(X, known))
+        return X.shape == known.shape and not (known != X).sum()
 
     def remarks(self, table: Table) -> list[str]:
         """Return a sentence for every column with values that the model has not seen."""

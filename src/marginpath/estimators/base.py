@@ -11,8 +11,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
-from array_api_compat import is_array_api_obj
 from scipy.stats import rankdata
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
@@ -25,13 +23,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .. import parallel
-from ..arrays import Array, device, is_numpy, namespace, take_rows, to_numpy
+from ..arrays import Array, beside, namespace, to_numpy
 from ..certificates.bounds import contradictory
-from ..devices import on_gpu
-from ..gram.cluster import Rows, is_dask
+from ..gram.samples import ArrayRows, LazyRows, float_dtypes, rows_of, samples_of
 from ..parallel import one_blas_thread
 from ..validation.cross_validation import SELECTIONS, CrossValidatedPath, class_signs
-from . import dask
 from .calibration import fit_temperature, probabilities
 from .callbacks import WATCHERS, CallbackSupportMixin, Progress, StepCallbacks, with_callbacks
 from .choices import CHOICES, as_choice
@@ -56,6 +52,8 @@ def _tells_probabilities(self: BasePathClassifier) -> bool:
 class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """A classifier that is one step of a path; subclasses say where the Gram matrix comes from."""
 
+    #: What coordinate sweeps run on: kernel values of the "samples", or the "features".
+    _swept: ClassVar[str] = "samples"
     #: What a warm start must find again; None where the last fit was not to be gone on with.
     _definition: dict[str, Any] | None = None
 
@@ -105,12 +103,9 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         choice = as_choice(self)
         self._check_settings(choice)
         groups = self._groups(params)
-        if is_dask(X):
-            X, y, sample_weight = dask.loaded(self, X, y, sample_weight)
-        else:
-            X, y = validate_data(self, X, y, ensure_min_samples=2, **self._accepted(X))
+        check = partial(self._check, ensure_min_samples=2)
+        X, y, sample_weight = rows_of(X).loaded(check, y, sample_weight)
         check_classification_targets(y)
-        y = to_numpy(y)
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
@@ -118,8 +113,9 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
                 f"contains only one class: {classes[0]!r}."
             )
         if sample_weight is not None:
-            weight = to_numpy(sample_weight) if is_array_api_obj(sample_weight) else sample_weight
-            sample_weight = _check_sample_weight(weight, codes, dtype=np.float64, ensure_non_negative=True)
+            sample_weight = _check_sample_weight(
+                sample_weight, codes, dtype=np.float64, ensure_non_negative=True
+            )
             if not sample_weight.any():  # scikit-learn before 1.8 takes them
                 raise ValueError("All sample weights are zero: nothing is left to learn from.")
         definition = None
@@ -158,7 +154,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
 
     def predict(self, X: Any) -> Array:
         """Return the class of every row of X."""
-        return self._labels(self.decision_function(X))
+        return self._labels(self._decide(self._validated(X)))
 
     def decision_function(self, X: Any) -> Array:
         """Return f(x) for every row: (n_samples,) for two classes, else (n_samples, n_classes)."""
@@ -166,18 +162,11 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
 
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
         """Yield the decision values after every step: 1, 2, …, n_iter_."""
-        X = self._validated(X)
-        coefs = [self.coefficients(step) for step in range(1, self.n_iter_ + 1)]
-        values = self._decide_by(X, beside(np.hstack(coefs), self.X_fit_))
-        for step, coef in enumerate(coefs):
-            own = slice(step * coef.shape[1], (step + 1) * coef.shape[1])
-            intercept = self.constant_ * coef.sum(axis=0)
-            yield self._squeezed(values[:, own] + beside(intercept, self.X_fit_))
+        yield from map(self._squeezed, self._staged(X))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Yield the predicted classes after every step: 1, 2, …, n_iter_."""
-        for decision in self.staged_decision_function(X):
-            yield self._labels(decision)
+        yield from map(self._labels, self._staged(X))
 
     def at(self, step: int) -> Self:
         """Return the classifier as it stood after that many steps, fitted, beside this one."""
@@ -209,17 +198,15 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
 
         The most probable class is the one that ``predict`` returns.
         """
-        check_is_fitted(self)
-        decision = self.decision_function(X)
-        if is_dask(decision):
-            return dask.lazy_probabilities(decision, len(self.classes_), self.temperature_)
-        return beside(probabilities(to_numpy(decision), self.temperature_), decision)
+        decision = self._decide(self._validated(X))
+        n, T = len(self.classes_), self.temperature_
+        return rows_of(decision).map(_probabilities, n, decision.dtype, temperature=T)
 
     @available_if(_tells_probabilities)
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithm of the probabilities."""
         chance = self.predict_proba(X)
-        return np.log(chance) if is_dask(chance) else namespace(chance).log(chance)
+        return rows_of(chance).map(_logarithm, len(self.classes_), chance.dtype)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say which metadata goes where: weights to the fit, and to the splitter what it asks for."""
@@ -239,12 +226,9 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         check_is_fitted(self)
         if np.all(self.margin_bounds_[0] > 0):
             return True
-        if isinstance(self.X_fit_, Rows):
-            return None  # to compare the rows would bring them here
         counts = np.flatnonzero(self.models_.mass.max(axis=1) > 0)
-        rows = take_rows(self.X_fit_, counts)
-        rows = rows if sp.issparse(rows) else to_numpy(rows)
-        return False if contradictory(rows, self.codes_[counts]) else None
+        rows = samples_of(self.X_fit_).to_compare(counts)
+        return False if rows is not None and contradictory(rows, self.codes_[counts]) else None
 
     def _prepare(self, X: Any, sample_weight: np.ndarray | None) -> None:
         """Resolve settings that depend on the samples."""
@@ -258,11 +242,11 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         """Build the Gram matrix and follow the path on it."""
 
     @abstractmethod
-    def _decide(self, X: Any) -> Array:
+    def _decide(self, rows: ArrayRows | LazyRows) -> Array:
         """Return the decision values (n, columns) of the fitted classifier."""
 
     @abstractmethod
-    def _decide_by(self, X: Any, coefficients: Array) -> Array:
+    def _decide_by(self, rows: ArrayRows | LazyRows, coefficients: Array) -> Array:
         """Return the decision values of any coefficients of all the samples, without the intercept."""
 
     def _attributes_at(self, step: int) -> dict[str, Any]:
@@ -309,26 +293,30 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
     def _sparse(self) -> str | bool:
         return "csr" if get_tags(self).input_tags.sparse else False
 
-    def _validated(self, X: Any) -> Any:
+    def _validated(self, X: Any) -> ArrayRows | LazyRows:
         check_is_fitted(self)
-        if is_dask(X):
-            return dask.new_rows(self, X)
-        return validate_data(self, X, reset=False, **self._accepted(X))
+        return rows_of(X).checked(partial(self._check, reset=False))
 
-    def _accepted(self, X: Any) -> dict[str, Any]:
-        """Return what X may be; rows in one piece, as the order of sums may depend on it."""
-        return {"accept_sparse": self._sparse, "dtype": _float_dtypes(X), "order": "C"}
+    def _check(self, X: Any, *y: Any, **settings: Any) -> Any:
+        """Check rows as scikit-learn does; in one piece, as the order of sums may depend on it."""
+        dtypes = float_dtypes(X, as_given=get_config()["array_api_dispatch"])
+        return validate_data(self, X, *y, accept_sparse=self._sparse, dtype=dtypes, order="C", **settings)
+
+    def _staged(self, X: Any) -> Iterator[Array]:
+        """Yield the decision values (n, columns) after every step."""
+        rows = self._validated(X)
+        coefs = [self.coefficients(step) for step in range(1, self.n_iter_ + 1)]
+        values = self._decide_by(rows, beside(np.hstack(coefs), self.X_fit_))
+        for step, coef in enumerate(coefs):
+            own = slice(step * coef.shape[1], (step + 1) * coef.shape[1])
+            intercept = self.constant_ * coef.sum(axis=0)
+            yield values[:, own] + beside(intercept, self.X_fit_)
 
     def _squeezed(self, decision: Array) -> Array:
         return decision[:, 0] if len(self.classes_) == 2 else decision
 
     def _labels(self, decision: Array) -> Array:
-        if is_dask(decision):
-            return dask.lazy_labels(decision, self.classes_)
-        xp = namespace(decision)
-        index = xp.astype(decision > 0, xp.int64) if decision.ndim == 1 else xp.argmax(decision, axis=1)
-        labels = self.classes_[to_numpy(index)]
-        return labels if labels.dtype.kind not in "biuf" else beside(labels, decision)
+        return rows_of(decision).map(_labels, None, self.classes_.dtype, classes=self.classes_)
 
     def _groups(self, params: dict[str, Any]) -> Any:
         if get_config()["enable_metadata_routing"]:
@@ -350,32 +338,29 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         return ("coordinate" if sweeps else "inertial") if self.method == "auto" else str(self.method)
 
     def _can_sweep(self, X: Any) -> bool:
-        return sp.issparse(X) or is_numpy(X)
+        return self._swept in samples_of(X).sweeps
 
     def _check_settings(self, choice: Choice) -> None:
         """Raise where settings do not go together."""
         choice.check()
 
 
-def _float_dtypes(X: Any) -> list[Any]:
-    """Return the dtypes that stay as they are, in the library of X."""
-    if get_config()["array_api_dispatch"]:
-        xp = namespace(X)
-        return [xp.float64, xp.float32]
-    if is_array_api_obj(X) and on_gpu(X):
-        raise TypeError(
-            "X is on a GPU. Fit and predict inside sklearn.config_context(array_api_dispatch=True), with "
-            "SCIPY_ARRAY_API=1 in the environment before scipy is imported."
-        )
-    return [np.float64, np.float32]
+def _labels(decision: Array, classes: np.ndarray) -> Array:
+    """Return the classes of decision values (n, columns), numbers in the library of the values."""
+    xp = namespace(decision)
+    index = decision[:, 0] > 0 if len(classes) == 2 else xp.argmax(decision, axis=1)
+    labels = classes[to_numpy(index).astype(np.intp)]
+    return labels if labels.dtype.kind not in "biuf" else beside(labels, decision)
 
 
-def beside(values: np.ndarray, like: Any) -> Any:
-    """Return the values as an array of the library and on the device of another."""
-    if not is_array_api_obj(like) or is_numpy(like):
-        return values
-    dtype = like.dtype if values.dtype.kind == "f" else None
-    return namespace(like).asarray(values, dtype=dtype, device=device(like))
+def _probabilities(decision: Array, temperature: float) -> Array:
+    """Return the probabilities of the classes, from decision values (n, columns)."""
+    values = to_numpy(decision[:, 0] if decision.shape[1] == 1 else decision)
+    return beside(probabilities(values, temperature), decision)
+
+
+def _logarithm(values: Array) -> Array:
+    return namespace(values).log(values)
 
 
 def _fit_weight(sample_weight: np.ndarray | None, class_weight: Any, y: np.ndarray) -> np.ndarray | None:

@@ -11,20 +11,16 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ..arrays import Array, take_columns, take_rows
-from ..devices import on_gpu
+from ..arrays import Array, beside, take_columns
 from ..files.records import register
 from ..gram.choose import diagonal_of, fits, with_gram
-from ..gram.cluster import Rows, is_dask
-from ..gram.tiled import TiledCross
+from ..gram.samples import ArrayRows, LazyRows, samples_of
 from ..kernels.functions import Gaussian, Kernel, Laplacian, Polynomial, as_kernel
 from ..path.path import Status
-from ..validation.widths import SquaredDistances, default_widths, variance
-from .base import BasePathClassifier, beside
-from .dask import lazy_kernel_product
+from ..validation.widths import SquaredDistances, default_widths
+from .base import BasePathClassifier
 from .path_fit import Choice, Followed, Follower
 
-_MAIN_MEMORY = 4e9  # bytes for kernel values, unless cache_size says otherwise
 _KERNELS = ("rbf", "poly", "linear", "laplacian", "cosine")
 
 
@@ -224,9 +220,7 @@ class MarginPathClassifier(BasePathClassifier):
     @property
     def support_vectors_(self) -> Any:
         """The training samples with a coefficient."""
-        if isinstance(self.X_fit_, Rows):
-            return self.X_fit_.take(self.support_)
-        return take_rows(self.X_fit_, self.support_)
+        return samples_of(self.X_fit_).take(self.support_)
 
     def _check_settings(self, choice: Choice) -> None:
         super()._check_settings(choice)
@@ -256,9 +250,7 @@ class MarginPathClassifier(BasePathClassifier):
 
     def _memory(self, X: Any) -> float | None:
         """Return the bytes that kernel values may take; None is most of what is free."""
-        if self.cache_size == "auto":
-            return None if on_gpu(X) else _MAIN_MEMORY
-        return float(self.cache_size) * 1e6
+        return samples_of(X).memory if self.cache_size == "auto" else float(self.cache_size) * 1e6
 
     def _search_widths(self, X: Any, follower: Follower) -> Followed:
         """Follow a path for every width and keep the best, the wider one of equals."""
@@ -295,7 +287,7 @@ class MarginPathClassifier(BasePathClassifier):
         if self.gamma == "auto":
             return 1.0 / float(X.shape[1])
         if self.gamma == "scale":
-            scale = float(X.shape[1] * (variance(X, sample_weight) or 1.0))
+            scale = float(X.shape[1] * (samples_of(X).variance(sample_weight) or 1.0))
             if not np.isfinite(scale):
                 raise ValueError(
                     f"gamma='scale' divides by the variance of X, which is more than {X.dtype} can hold. "
@@ -324,23 +316,18 @@ class MarginPathClassifier(BasePathClassifier):
         dual_coef = beside(coef[support].T, self.X_fit_)
         return {**super()._attributes_at(step), "support_": support, "dual_coef_": dual_coef}
 
-    def _decide(self, X: Any) -> Array:
+    def _decide(self, rows: ArrayRows | LazyRows) -> Array:
         if self.kernel == "precomputed":
-            return take_columns(X, self.support_) @ self.dual_coef_.T + self.intercept_
-        return self._product(X, self.support_vectors_, self.dual_coef_.T) + self.intercept_
+            return take_columns(rows.X, self.support_) @ self.dual_coef_.T + self.intercept_
+        return self._product(rows, self.support_vectors_, self.dual_coef_.T) + self.intercept_
 
-    def _decide_by(self, X: Any, coefficients: Array) -> Array:
+    def _decide_by(self, rows: ArrayRows | LazyRows, coefficients: Array) -> Array:
         if self.kernel == "precomputed":
-            return X @ coefficients
-        samples = self.X_fit_
-        if isinstance(samples, Rows):
-            samples = samples.take(np.arange(samples.shape[0]))
-        return self._product(X, samples, coefficients)
+            return rows.X @ coefficients
+        return self._product(rows, self.X_fit_[...], coefficients)
 
-    def _product(self, X: Any, samples: Any, coefficients: Array) -> Array:
+    def _product(self, rows: ArrayRows | LazyRows, samples: Array, coefficients: Array) -> Array:
         """Return Σ_i k(x, x_i) coef_i over the samples x_i."""
         kernel = self._resolved_kernel()
         assert kernel is not None
-        if is_dask(X):
-            return lazy_kernel_product(X, samples, kernel, coefficients)
-        return TiledCross(X, samples, kernel) @ coefficients
+        return rows.kernel_product(samples, kernel, coefficients)

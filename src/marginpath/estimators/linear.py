@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array
+from ..arrays import Array, beside
 from ..files.records import register
 from ..gram.choose import diagonal_of, with_gram
-from ..gram.cluster import Rows, is_dask
+from ..gram.samples import ArrayRows, LazyRows
 from ..kernels.functions import Linear
-from ..parallel import product
-from .base import BasePathClassifier, beside
-from .dask import lazy_product
+from .base import BasePathClassifier
 from .path_fit import Followed, Follower
 
 
@@ -54,6 +52,8 @@ cv_results_, out_of_fold_, margin_bounds_, margin_proofs_, separable_, n_feature
     >>> clf.coef_.shape, bool(max(clf.cv_results_["mean_test_score"]) > 0.96)
     ((1, 30), True)
     """
+
+    _swept = "features"
 
     def __init__(
         self,
@@ -101,9 +101,6 @@ cv_results_, out_of_fold_, margin_bounds_, margin_proofs_, separable_, n_feature
     def _diagonal(self, X: Any) -> np.ndarray:
         return diagonal_of(X, Linear())
 
-    def _can_sweep(self, X: Any) -> bool:
-        return isinstance(X, Rows) or super()._can_sweep(X)
-
     def _search(self, X: Any, follower: Follower) -> Followed:
         return with_gram(X, Linear(), follower.follow, constant=self.constant_)
 
@@ -111,13 +108,8 @@ cv_results_, out_of_fold_, margin_bounds_, margin_proofs_, separable_, n_feature
         weights = self.X_fit_.T @ beside(self.coefficients(step), self.X_fit_)
         return {**super()._attributes_at(step), "coef_": weights.T}
 
-    def _decide(self, X: Any) -> Array:
-        return self._times(X, self.coef_.T) + self.intercept_
+    def _decide(self, rows: ArrayRows | LazyRows) -> Array:
+        return rows.product(self.coef_.T) + self.intercept_
 
-    def _decide_by(self, X: Any, coefficients: Array) -> Array:
-        return self._times(X, self.X_fit_.T @ coefficients)
-
-    def _times(self, X: Any, weights: Array) -> Array:
-        if is_dask(X):
-            return lazy_product(X, weights)
-        return product(X, np.ascontiguousarray(weights)) if isinstance(X, np.ndarray) else X @ weights
+    def _decide_by(self, rows: ArrayRows | LazyRows, coefficients: Array) -> Array:
+        return rows.product(self.X_fit_.T @ coefficients)

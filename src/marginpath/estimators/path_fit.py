@@ -20,9 +20,9 @@ from ..path.path import Path, Status
 from ..path.run import Callback
 from ..problem import Problem
 from ..schedules import GeometricDecay, Schedule
-from ..solvers import DualDescent, Solver
+from ..solvers import CoordinateDescent, DualDescent, Solver
+from ..solvers.coordinate.cluster import ClusterSweeps
 from ..validation.cross_validation import DEFAULT_SOLVER, CrossValidatedPath
-from .dask import adapted
 
 #: Several sweeps a step: with one, a path with an intercept falls behind λ_t where labels are noisy.
 SWEEPS, FEATURE_SWEEPS = replace(DEFAULT_SOLVER, sweeps=3, passes=3), replace(DEFAULT_SOLVER, sweeps=5)
@@ -164,7 +164,8 @@ class Follower:
         if self.method == "coordinate":
             sweeps = SWEEPS if problem.gram.space == "samples" else FEATURE_SWEEPS
             tol = 0.0 if self.choice.exact else sweeps.tol
-            return adapted(replace(sweeps, schedule=schedule, seed=self.seed, tol=tol), problem.gram)
+            solver = replace(sweeps, schedule=schedule, seed=self.seed, tol=tol)
+            return on_cluster(solver) if problem.gram.space == "cluster" else solver
         schedule = schedule or geometric_schedule(problem, RATIO[self.method])
         momentum = Inertia() if self.method == "inertial" else None
         if problem.gram.dtype != problem.xp.float64:
@@ -186,6 +187,13 @@ class Follower:
         else:
             return
         warnings.warn(reason, ConvergenceWarning, stacklevel=2)
+
+
+def on_cluster(solver: CoordinateDescent) -> ClusterSweeps:
+    """Return the sweeps for features on a cluster in place of those for one machine."""
+    return ClusterSweeps(
+        solver.schedule, solver.ratio, tol=solver.tol, refresh=solver.refresh, seed=solver.seed
+    )
 
 
 def geometric_schedule(problem: Problem, ratio: float) -> GeometricDecay:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..gram.cluster import Rows
-from ..gram.fingerprints import data_digest, row_codes
+from ..gram.fingerprints import data_digest
+from ..gram.samples import samples_of
 
 #: Settings that say how far to go, what to keep and with what means; all others define the path.
 MAY_CHANGE = (
@@ -40,10 +40,9 @@ def defined_by(
     cache_size, n_jobs, verbose may change; set warm_start=False to begin anew.
     """
     kept = {name: _copied(value) for name, value in settings.items() if name not in MAY_CHANGE}
-    rows = X.codes() if isinstance(X, Rows) else row_codes(X)
     return {
         **kept,
-        "X": data_digest(rows, X.shape[1]),
+        "X": data_digest(samples_of(X).codes(), X.shape[1]),
         "y": [_digest(codes), *map(str, classes)],
         "sample_weight": None if weight is None else _digest(weight),
         "groups": None if groups is None else _digest(np.unique(groups, return_inverse=True)[1]),

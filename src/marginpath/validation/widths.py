@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from ..arrays import Array, as_floating, blocks, device, is_numpy, namespace
 from ..gram.dense import DenseGram
 from ..gram.filling import fill_symmetric, require_memory
+from ..gram.samples import samples_of
 from ..kernels.functions import Gaussian, ProductKernel, biased, distance_factors
 from ..parallel import for_each
 from ..solvers import Solver
@@ -129,32 +130,11 @@ def cross_validate_widths(
     return WidthSearch(widths, paths)
 
 
-def default_widths(X: Array, number: int = 10) -> np.ndarray:
+def default_widths(X: Any, number: int = 10) -> np.ndarray:
     """Return widths around the one of scikit-learn's gamma="scale", from an eighth to four times it."""
-    if not (spread := variance(X)) > 0:
+    if not (spread := samples_of(X).variance()) > 0:
         raise ValueError("X is constant: there is no width to choose. Check the features.")
     return np.asarray((X.shape[1] * spread / 2) ** 0.5 * np.geomspace(1 / 8, 4, number))
-
-
-def variance(X: Array, sample_weight: np.ndarray | None = None) -> float:
-    """Return the variance of all the entries of X, dense or sparse, those of a row counted by its weight.
-
-    Examples
-    --------
-    >>> variance(np.array([[0.0, 2.0]]))
-    1.0
-    """
-    if hasattr(X, "variance"):  # rows on a cluster
-        return float(X.variance())
-    if sample_weight is not None and (sp.issparse(X) or is_numpy(X)):
-        share = sample_weight / sample_weight.sum()
-        mean = float(share @ np.asarray(X.mean(axis=1)).ravel())
-        if not sp.issparse(X):
-            return float(share @ np.mean((X - mean) ** 2, axis=1))
-        return float(share @ np.asarray(X.multiply(X).mean(axis=1)).ravel()) - mean**2
-    if sp.issparse(X):
-        return float(X.multiply(X).mean() - X.mean() ** 2)
-    return float(namespace(X).var(X))
 
 
 def _extent(X: Array) -> float:

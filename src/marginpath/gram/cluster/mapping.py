@@ -53,7 +53,7 @@ def map_rows(
     shape: dict[str, Any] = {"drop_axis": 1, "meta": np.empty(0, dtype=dtype)}
     if columns is not None:
         shape = {"chunks": (X.chunks[0], (columns,)), "meta": np.empty((0, 0), dtype=dtype)}
-    settings = {"function": function, "columns": columns, "values": np.dtype(dtype).name}
+    settings = {"function": function, "columns": columns, "values": np.dtype(dtype)}
     return X.map_blocks(_values, **settings, **shared, dtype=dtype, **shape)
 
 
@@ -88,7 +88,7 @@ def fit_on_sample(transformer: T, X: Any, rows: int = 10_000, seed: int = 0) -> 
     return transformer
 
 
-def _values(block: Any, function: Callable[..., Any], columns: int | None, values: str, **shared: Any) -> Any:
+def _values(block: Any, function: Callable[..., Any], columns: int | None, values: Any, **shared: Any) -> Any:
     """Return what the function says of a chunk; of an empty one, nothing."""
     if block.shape[0] == 0:
         return np.empty((0,) if columns is None else (0, columns), dtype=values)

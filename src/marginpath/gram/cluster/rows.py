@@ -24,6 +24,11 @@ class Rows:
     so that a worker lost in between changes nothing.
     """
 
+    #: Coordinate sweeps run on the features there, each worker on its own, and not on kernel values.
+    sweeps = ("features",)
+    #: The memory of the workers decides what is stored.
+    memory = None
+
     def __init__(
         self, client: Any, shards: list[Any], places: list[list[slice]], shape: tuple[int, int], dtype: Any
     ) -> None:
@@ -74,9 +79,10 @@ class Rows:
         shards = spread(self.client, _with_constant, self.shards, root=square**0.5)
         return Rows(self.client, shards, self.places, (self.shape[0], self.shape[1] + 1), self.dtype)
 
-    def variance(self) -> float:
-        """Return the variance of all entries, zeros of sparse rows included."""
-        sums = total(self.run(_moments)) / (self.shape[0] * self.shape[1])
+    def variance(self, weight: np.ndarray | None = None) -> float:
+        """Return the variance of all entries, zeros of sparse rows included, rows counted by their weight."""
+        weight = np.ones(self.shape[0]) if weight is None else weight
+        sums = total(self.run(_moments, self.cut(weight))) / (weight.sum() * self.shape[1])
         return float(max(sums[1] - sums[0] ** 2, 0.0))
 
     def diagonal(self, kernel: Any) -> np.ndarray:
@@ -99,6 +105,9 @@ class Rows:
         order = np.concatenate([w for ws in wanted for w in ws])
         stacked = sp.vstack(found, format="csr") if sp.issparse(found[0]) else np.concatenate(found)
         return stacked[np.argsort(order)]
+
+    def to_compare(self, index: np.ndarray) -> None:
+        """Return None: to compare the rows would bring them all here."""
 
 
 class Transposed:
@@ -148,7 +157,10 @@ def _with_constant(shard: list[Array], root: float) -> list[Array]:
     return [sp.hstack([X, c], format="csr") if sp.issparse(X) else np.hstack([X, c]) for X, c in pairs]
 
 
-def _moments(shard: list[Array]) -> np.ndarray:
-    """Return the sum of all entries, and that of their squares."""
-    values = [X.data if sp.issparse(X) else X.ravel() for X in shard]
-    return np.array([sum(v.sum(dtype=np.float64) for v in values), sum(np.vdot(v, v) for v in values)])
+def _moments(shard: list[Array], weights: list[np.ndarray]) -> np.ndarray:
+    """Return the sum of all entries, and that of their squares, rows counted by their weight."""
+    sums = np.zeros(2)
+    for X, w in zip(shard, weights, strict=True):
+        squares = X.multiply(X) if sp.issparse(X) else X * X
+        sums += [w @ np.asarray(M.sum(axis=1, dtype=np.float64)).ravel() for M in (X, squares)]
+    return sums
