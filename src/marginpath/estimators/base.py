@@ -25,7 +25,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from .. import parallel
 from ..arrays import Array, beside, namespace, to_numpy
 from ..certificates.bounds import contradictory
-from ..gram.samples import ArrayRows, LazyRows, float_dtypes, rows_of, samples_of
+from ..gram.samples import AnyRows, float_dtypes, rows_of, samples_of
 from ..parallel import one_blas_thread
 from ..validation.cross_validation import SELECTIONS, CrossValidatedPath, class_signs
 from .calibration import fit_temperature, probabilities
@@ -242,11 +242,11 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         """Build the Gram matrix and follow the path on it."""
 
     @abstractmethod
-    def _decide(self, rows: ArrayRows | LazyRows) -> Array:
+    def _decide(self, rows: AnyRows) -> Array:
         """Return the decision values (n, columns) of the fitted classifier."""
 
     @abstractmethod
-    def _decide_by(self, rows: ArrayRows | LazyRows, coefficients: Array) -> Array:
+    def _decide_by(self, rows: AnyRows, coefficients: Array) -> Array:
         """Return the decision values of any coefficients of all the samples, without the intercept."""
 
     def _attributes_at(self, step: int) -> dict[str, Any]:
@@ -293,7 +293,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
     def _sparse(self) -> str | bool:
         return "csr" if get_tags(self).input_tags.sparse else False
 
-    def _validated(self, X: Any) -> ArrayRows | LazyRows:
+    def _validated(self, X: Any) -> AnyRows:
         check_is_fitted(self)
         return rows_of(X).checked(partial(self._check, reset=False))
 

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from ..arrays import Array, beside, take_columns
 from ..files.records import register
 from ..gram.choose import diagonal_of, fits, with_gram
-from ..gram.samples import ArrayRows, LazyRows, samples_of
+from ..gram.samples import AnyRows, samples_of
 from ..kernels.functions import Gaussian, Kernel, Laplacian, Polynomial, as_kernel
 from ..path.path import Status
 from ..validation.widths import SquaredDistances, default_widths
@@ -316,17 +316,17 @@ class MarginPathClassifier(BasePathClassifier):
         dual_coef = beside(coef[support].T, self.X_fit_)
         return {**super()._attributes_at(step), "support_": support, "dual_coef_": dual_coef}
 
-    def _decide(self, rows: ArrayRows | LazyRows) -> Array:
+    def _decide(self, rows: AnyRows) -> Array:
         if self.kernel == "precomputed":
             return take_columns(rows.X, self.support_) @ self.dual_coef_.T + self.intercept_
         return self._product(rows, self.support_vectors_, self.dual_coef_.T) + self.intercept_
 
-    def _decide_by(self, rows: ArrayRows | LazyRows, coefficients: Array) -> Array:
+    def _decide_by(self, rows: AnyRows, coefficients: Array) -> Array:
         if self.kernel == "precomputed":
             return rows.X @ coefficients
         return self._product(rows, self.X_fit_[...], coefficients)
 
-    def _product(self, rows: ArrayRows | LazyRows, samples: Array, coefficients: Array) -> Array:
+    def _product(self, rows: AnyRows, samples: Array, coefficients: Array) -> Array:
         """Return Σ_i k(x, x_i) coef_i over the samples x_i."""
         kernel = self._resolved_kernel()
         assert kernel is not None

@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays import Array, beside
 from ..files.records import register
 from ..gram.choose import diagonal_of, with_gram
-from ..gram.samples import ArrayRows, LazyRows
+from ..gram.samples import AnyRows
 from ..kernels.functions import Linear
 from .base import BasePathClassifier
 from .path_fit import Followed, Follower
@@ -108,8 +108,8 @@ cv_results_, out_of_fold_, margin_bounds_, margin_proofs_, separable_, n_feature
         weights = self.X_fit_.T @ beside(self.coefficients(step), self.X_fit_)
         return {**super()._attributes_at(step), "coef_": weights.T}
 
-    def _decide(self, rows: ArrayRows | LazyRows) -> Array:
+    def _decide(self, rows: AnyRows) -> Array:
         return rows.product(self.coef_.T) + self.intercept_
 
-    def _decide_by(self, rows: ArrayRows | LazyRows, coefficients: Array) -> Array:
+    def _decide_by(self, rows: AnyRows, coefficients: Array) -> Array:
         return rows.product(self.X_fit_.T @ coefficients)

@@ -7,7 +7,7 @@ Rows in the memory of this machine or of a GPU, dense or sparse, are :class:`Arr
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,31 +24,7 @@ from .cluster.mapping import columns_of, times
 from .fingerprints import row_codes
 from .tiled import TiledCross
 
-_MAIN_MEMORY = 4e9  # bytes for kernel values beside a processor, unless the user says otherwise
-
-
-class Samples(Protocol):
-    """What an estimator asks of the rows that it is fitted on."""
-
-    @property
-    def sweeps(self) -> tuple[str, ...]:
-        """What coordinate sweeps can run on here: kernel values of the "samples", the "features"."""
-
-    @property
-    def memory(self) -> float | None:
-        """Bytes that kernel values may take unless the user says otherwise; None is most of what is free."""
-
-    def take(self, index: np.ndarray) -> Array:
-        """Return some of the rows; those on a cluster are fetched."""
-
-    def to_compare(self, index: np.ndarray) -> Array | None:
-        """Return some of the rows in NumPy or CSR, or None where they are too far to compare bit by bit."""
-
-    def codes(self) -> np.ndarray:
-        """Return the code of every row; see :mod:`marginpath.gram.fingerprints`."""
-
-    def variance(self, weight: np.ndarray | None = None) -> float:
-        """Return the variance of all entries, those of a row counted by its weight."""
+_MAIN_MEMORY = 4e9  # bytes for kernel values that are not on a GPU
 
 
 class ArrayRows:
@@ -59,12 +35,12 @@ class ArrayRows:
 
     @property
     def sweeps(self) -> tuple[str, ...]:
-        """Both on NumPy arrays and CSR matrices; nothing elsewhere, as the sweeps are compiled."""
+        """What coordinate sweeps, which are compiled for NumPy, run on: kernel values, the features."""
         return ("samples", "features") if sp.issparse(self.X) or is_numpy(self.X) else ()
 
     @property
     def memory(self) -> float | None:
-        """A fixed amount of main memory, so that a fit takes the same way on every machine; a GPU's whole."""
+        """Bytes for kernel values unless the user says otherwise; None is most of what is free."""
         return None if on_gpu(self.X) else _MAIN_MEMORY
 
     def take(self, index: np.ndarray) -> Array:
@@ -81,7 +57,7 @@ class ArrayRows:
         return row_codes(self.X)
 
     def variance(self, weight: np.ndarray | None = None) -> float:
-        """Return the variance of all entries."""
+        """Return the variance of all entries, zeros of sparse rows included, rows counted by their weight."""
         X, xp = self.X, namespace(self.X)
         if weight is None:
             return float(X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else xp.var(X))
@@ -162,6 +138,12 @@ class LazyRows:
         return map_rows(function, self.X, columns, dtype=dtype, **shared)
 
 
+#: What an estimator is fitted on.
+Samples: TypeAlias = ArrayRows | Rows
+#: What a user gives to fit or predict, or values that were computed of such rows.
+AnyRows: TypeAlias = ArrayRows | LazyRows
+
+
 def samples_of(X: Any) -> Samples:
     """Return the face of the rows of a fit: an array, a CSR matrix, or rows on a cluster.
 
@@ -173,7 +155,7 @@ def samples_of(X: Any) -> Samples:
     return X if isinstance(X, Rows) else ArrayRows(X)
 
 
-def rows_of(X: Any) -> ArrayRows | LazyRows:
+def rows_of(X: Any) -> AnyRows:
     """Return the face of rows as a user gives them, or of values that were computed of such rows.
 
     Examples
