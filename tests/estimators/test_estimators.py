@@ -601,13 +601,22 @@ for cls in (mp.MarginPathClassifier, mp.LinearMarginPathClassifier):
         there.fit(given, xp.asarray(y))
         here.fit(X, y)
         assert there.method_ == "inertial"
-        for name in ("decision_function", "predict", "predict_proba"):
+        for name in ("decision_function", "predict", "predict_proba", "predict_log_proba"):
             result = getattr(there, name)(given)
             assert type(result) is type(given)
             np.testing.assert_allclose(np.asarray(result), getattr(here, name)(X), atol=1e-8)
         np.testing.assert_allclose(np.asarray(there.at(3).predict(given)), here.at(3).predict(X))
+        np.testing.assert_allclose(np.asarray(list(there.staged_predict(given))[2]), here.at(3).predict(X))
+        assert there.separable_ == here.separable_
         with pytest.raises(ValueError, match="method='auto'"):
             cls(method="coordinate").fit(given, xp.asarray(y))
+
+weight = np.random.default_rng(0).integers(0, 4, len(y))
+few = {"stopping": None, "max_iter": 2, "method": "inertial"}
+there = mp.MarginPathClassifier(**few).fit(given, xp.asarray(y), sample_weight=xp.asarray(weight))
+here = mp.MarginPathClassifier(**few).fit(X, y, sample_weight=weight)
+np.testing.assert_allclose(there.gamma_, here.gamma_, rtol=1e-12)
+np.testing.assert_array_equal(np.asarray(there.support_vectors_), here.support_vectors_)
 
 told, handler, logger = [], logging.Handler(), logging.getLogger("marginpath")
 handler.emit = lambda record: told.append(record.getMessage())
