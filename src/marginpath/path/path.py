@@ -1,7 +1,8 @@
-"""The path: its history, and nothing of the data."""
+"""The path: the one history of a run, and nothing of the data."""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,13 +12,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from array_api_compat import is_array_api_obj
 
-from ..arrays import is_numpy, to_numpy
+from ..arrays import Array, is_numpy, to_numpy
 from ..extras import require
 from ..files.objects import load, pack, save
 from ..files.records import register
 from ..metrics import METRICS, Metric
 from ..problem import Problem
 from ..solvers.base import Solver, State
+from .models import ModelHistory
 
 Observe: TypeAlias = str | Metric | Sequence[str | Metric] | Mapping[str, Metric]
 
@@ -53,6 +55,19 @@ class Rows(dict[str, list[Any]]):
         for name, value in row.items():
             self.setdefault(name, []).append(value)
 
+    def drop(self) -> None:
+        """Take the last value from every list."""
+        for values in dict.values(self):
+            values.pop()
+
+    def copy(self) -> Rows:
+        """Return lists that can grow without changing these; what is on a GPU stays there."""
+        return Rows((name, list(values)) for name, values in dict.items(self))
+
+    def at(self, name: str, row: int) -> np.ndarray:
+        """Return one of the values under that name, and leave the others where they are."""
+        return to_numpy(super().__getitem__(name)[row])
+
     def __getitem__(self, name: str) -> list[Any]:
         """Return the values under that name, as NumPy arrays and numbers."""
         values = super().__getitem__(name)
@@ -80,10 +95,11 @@ class NotSaved:
 @register
 @dataclass(repr=False)
 class Path:
-    """What a run left: observed numbers, kept states, the last state, a status for each column.
+    """What a run left: observed numbers, models, kept states, the last state, a status for each column.
 
     ``path.steps`` are the observed steps (0 is the start), ``path[name]`` the values observed there, of
-    shape (len(steps),) or (len(steps), k). A path does not own the data.
+    shape (len(steps),) or (len(steps), k), ``path.models`` the dual vectors there, if they were to be kept.
+    ``path.last`` is where the solver stands. A path does not own the data.
 
     Examples
     --------
@@ -108,6 +124,7 @@ class Path:
     stride: int = 1
     kept: dict[int, State] = field(default_factory=dict)
     rows: Rows = field(default_factory=Rows)
+    models: ModelHistory | None = None
 
     def __post_init__(self) -> None:
         lengths = {len(values) for values in dict.values(self.rows)}
@@ -115,6 +132,7 @@ class Path:
         if (
             min(self.every, self.stride, self.keep + 1) < 1
             or len(lengths) > 1
+            or (self.models is not None and self.models.steps != dict.get(self.rows, "step", []))
             or any(tuple(state.u.shape[1:]) != self.stop_steps.shape for state in states)
             or any(t != state.t for t, state in self.kept.items())
         ):
@@ -125,11 +143,16 @@ class Path:
         """The steps at which the path was observed."""
         return np.asarray(self.rows["step"], dtype=np.int64)
 
+    @property
+    def end(self) -> int:
+        """The last step: where the solver stands, or the exact solution behind it."""
+        return max(self.last.t, int(self.rows["step"][-1]))
+
     def __repr__(self) -> str:
         """Say where the path stands, not all that it holds."""
         shape = "" if self.stop_steps.ndim == 0 else f", {len(self.stop_steps)} columns"
         ended = Status(self.ended).value
-        return f"<Path of {type(self.solver).__name__}: {self.last.t} steps{shape}, {ended}>"
+        return f"<Path of {type(self.solver).__name__}: {self.end} steps{shape}, {ended}>"
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Return what was observed under that name, or ``"seconds"``, the time spent in steps."""
@@ -155,10 +178,12 @@ class Path:
 
         A replay needs the problem that the path was run on.
         """
-        if not 0 <= t <= self.last.t:
-            raise ValueError(f"This path has the steps 0 … {self.last.t}, not {t}.")
+        if not 0 <= t <= self.end:
+            raise ValueError(f"This path has the steps 0 … {self.end}, not {t}.")
         if t == self.last.t:
             return self.last
+        if t > self.last.t:
+            return self._finished(problem)
         start = self.kept[max(s for s in self.kept if s <= t)]
         if start.t < t and problem is None:
             raise ValueError(
@@ -171,10 +196,27 @@ class Path:
         return state
 
     def record(self, problem: Problem, state: State, seconds: float) -> None:
-        """Observe a state; all its numbers are computed before any is written."""
+        """Observe a state and keep its model; all its numbers are computed before any is written."""
         row = {name: f(problem, state) for name, f in self.observers.items()}
         row = {name: x if is_array_api_obj(x) else np.asarray(x) for name, x in row.items()}
+        if self.models is not None:
+            self.models.keep(problem, state)
         self.rows.add({"step": state.t, "seconds": seconds, **row})
+
+    def drop(self) -> None:
+        """Forget the last recorded step; the state of the solver stays."""
+        self.rows.drop()
+        if self.models is not None:
+            self.models.drop()
+
+    def finish(self, problem: Problem, u: Array, seconds: float = 0.0) -> int:
+        """Record the exact maximum margin as one more step, at 1/λ = ∞, and return which one it is.
+
+        The solver stays where it stands: :func:`resume` goes on from there, without this step.
+        """
+        state = _exact(problem, self.last.t + 1, u)
+        self.record(problem, state, self.seconds + seconds)
+        return state.t
 
     def retain(self, state: State) -> None:
         """Keep a state if its turn has come; over the byte budget, every second kept one goes."""
@@ -187,8 +229,20 @@ class Path:
 
     def copy(self) -> Path:
         """Return a path that can grow without changing this one."""
-        rows = Rows((name, list(values)) for name, values in self.rows.items())
-        return replace(self, kept=dict(self.kept), rows=rows, stop_steps=self.stop_steps.copy())
+        return replace(
+            self,
+            kept=dict(self.kept),
+            rows=self.rows.copy(),
+            models=None if self.models is None else self.models.copy(),
+            stop_steps=self.stop_steps.copy(),
+        )
+
+    def without(self, name: str) -> Path:
+        """Return a path that has forgotten what it observed under that name."""
+        path = self.copy()
+        path.rows.pop(name, None)
+        path.observers = {other: metric for other, metric in self.observers.items() if other != name}
+        return path
 
     def to_frame(self) -> Any:
         """Return the observed numbers as a tidy pandas DataFrame: a row a step, or a step and column."""
@@ -200,6 +254,14 @@ class Path:
         for name in self._scalars():
             table[name] = np.broadcast_to(np.asarray(self.rows[name]).T, shape[::-1]).T.ravel()
         return pd.DataFrame(table).set_index("step").reset_index()
+
+    def _finished(self, problem: Problem | None) -> State:
+        if problem is None or self.models is None:
+            raise ValueError(
+                f"Step {self.end} is the exact solution, of which the model is kept, and no state. Pass the "
+                f"problem, and run with models=True."
+            )
+        return _exact(problem, self.end, self.models.u(self.end))
 
     def _scalars(self) -> list[str]:
         """Names of what is one number a step, or one for each column."""
@@ -214,7 +276,8 @@ class Path:
         kept = {t: _on_host(state) for t, state in self.kept.items()}
         last = kept.get(self.last.t) or _on_host(self.last)
         solver: Any = self.solver if _can_be_saved(self.solver) else NotSaved()
-        save(file, replace(self, solver=solver, observers={}, last=last, kept=kept))
+        models = None if self.models is None else self.models.on_host()
+        save(file, replace(self, solver=solver, observers={}, last=last, kept=kept, models=models))
 
     @classmethod
     def load(cls, file: str | os.PathLike[str], solver: Solver[Any] | None = None) -> Path:
@@ -265,6 +328,13 @@ def as_observers(observe: Observe) -> dict[str, Metric]:
             raise ValueError(f"The name {name!r} is taken: pass a mapping that gives each its own name.")
         found[name] = item if callable(item) else METRICS[item]
     return found
+
+
+def _exact(problem: Problem, t: int, u: Array) -> State:
+    """Return the state of a solution in float64, as the observers take it."""
+    gram = problem.gram
+    scores = problem.scores(gram.xp.asarray(u, dtype=gram.dtype, device=gram.device))
+    return State(t=t, u=u, scores=scores, bound=problem.box_size(math.inf))
 
 
 def _on_host(state: State) -> State:

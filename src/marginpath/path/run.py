@@ -16,6 +16,7 @@ from ..arrays import Array, is_numpy, to_numpy
 from ..parallel import one_blas_thread
 from ..problem import Problem
 from ..solvers.base import Solver, State
+from .models import ModelHistory
 from .path import Observe, Path, Status, advance, as_observers
 
 #: (problem, state, path) → which columns are done, shape () or (k,).
@@ -44,6 +45,7 @@ def run(
     callbacks: Sequence[Callback] = (),
     time_limit: float | None = None,
     keep: int = 2**26,
+    models: bool | np.ndarray = False,
     start: Array | None = None,
 ) -> Path:
     """Run a solver and return the path it took.
@@ -67,6 +69,8 @@ def run(
         Seconds of wall time after which the run ends.
     keep : int
         Bytes for intermediate states; what was not kept can be replayed.
+    models : bool or array of int
+        Keep the dual vector of every recorded step, packed, in ``path.models``; or these columns of it.
     start : array of the shape of y, optional
         Where to start; u = 0 by default.
 
@@ -93,6 +97,7 @@ def run(
     observers = as_observers(observe)
     problem.check_range()
     state = solver.init(problem, start)
+    columns = None if isinstance(models, bool) else np.asarray(models)
     path = Path(
         solver=solver,
         observers=observers,
@@ -101,6 +106,7 @@ def run(
         fingerprint=problem.fingerprint(),
         last=state,
         stop_steps=np.full(problem.shape[1:], -1, dtype=np.int64),
+        models=None if models is False else ModelHistory(columns),
     )
     path.retain(state)
     path.record(problem, state, 0.0)
@@ -122,7 +128,7 @@ def resume(
     Parameters
     ----------
     path : Path
-        It is not changed.
+        It is not changed. What it observed and kept is continued; an exact solution at its end is left out.
     problem : Problem
         The one that the path was run on; another is refused. Labels, weights, samples (or the kernel matrix,
         where that was given) and the settings of the kernel must be the same bit for bit, and the dtype too;
@@ -147,9 +153,10 @@ def resume(
         )
     path.last = _onto(problem, path.last)
     path.kept = {t: _onto(problem, state) for t, state in path.kept.items()}
+    if path.end > path.last.t:  # an exact solution is no step of the solver
+        path.drop()
     if path.last.t % path.every:  # the recorded end was no multiple of every: it is no end any more
-        for values in path.rows.values():
-            values.pop()
+        path.drop()
     return _continue(path, problem, steps, stop, callbacks, time_limit)
 
 
