@@ -103,9 +103,10 @@ def test_what_no_fit_will_go_on_with_is_not_kept(moons):
     assert kept == {"X_fit_"}
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_failed_warm_start_can_be_tried_again(moons):
     X, y = moons
-    clf = mp.MarginPathClassifier(stopping=None, max_iter=3, random_state=0, warm_start=True).fit(X, y)
+    clf = mp.MarginPathClassifier(max_iter=3, random_state=0, warm_start=True).fit(X, y)
 
     def fails(problem, state, path):
         if state.t == 5:
@@ -114,7 +115,7 @@ def test_a_failed_warm_start_can_be_tried_again(moons):
     with pytest.raises(RuntimeError, match="no more"), mp.estimators.watched(fails):
         clf.set_params(max_iter=8).fit(X, y)
     clf.fit(X, y)
-    assert_same_path(clf, mp.MarginPathClassifier(stopping=None, max_iter=8, random_state=0).fit(X, y))
+    assert_same_path(clf, mp.MarginPathClassifier(max_iter=8, random_state=0, warm_start=True).fit(X, y))
 
 
 def test_report_and_table_show_the_exact_solution_as_any_step():

@@ -54,6 +54,9 @@ def test_the_models_are_those_of_the_recorded_steps(solver, every):
 
 def test_nothing_is_kept_unless_asked_for():
     assert mp.run(SOLVER, toy_problem(), 3).models is None
+    for models in ("all", 1, None, [0.5]):
+        with pytest.raises(ValueError, match="models must be True, False or the numbers of the columns"):
+            mp.run(SOLVER, toy_problem(2), 3, models=models)
 
 
 @pytest.mark.parametrize("every", [1, 3])

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from array_api_compat import is_array_api_obj
 
-from ..arrays import Array, is_numpy, to_numpy
+from ..arrays import Array, to_numpy
 from ..extras import require
 from ..files.objects import load, pack, save
 from ..files.records import register
@@ -20,8 +19,7 @@ from ..metrics import METRICS, Metric
 from ..problem import Problem
 from ..solvers.base import Solver, State
 from .models import ModelHistory
-
-Observe: TypeAlias = str | Metric | Sequence[str | Metric] | Mapping[str, Metric]
+from .observed import Rows
 
 
 @register
@@ -44,46 +42,6 @@ class Status(StrEnum):
             Status.TIME_LIMIT: "The time limit was reached.",
             Status.INTERRUPTED: "The run was interrupted; the path so far is complete.",
         }[self]
-
-
-@register
-class Rows(dict[str, list[Any]]):
-    """Observed values by name; those on a GPU come over when they are read, so that a run waits for none."""
-
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Append a value to every list."""
-        for name, value in row.items():
-            self.setdefault(name, []).append(value)
-
-    def drop(self) -> None:
-        """Take the last value from every list."""
-        for values in dict.values(self):
-            values.pop()
-
-    def copy(self) -> Rows:
-        """Return lists that can grow without changing these; what is on a GPU stays there."""
-        return Rows((name, list(values)) for name, values in dict.items(self))
-
-    def at(self, name: str, row: int) -> np.ndarray:
-        """Return one of the values under that name, and leave the others where they are."""
-        return to_numpy(super().__getitem__(name)[row])
-
-    def __getitem__(self, name: str) -> list[Any]:
-        """Return the values under that name, as NumPy arrays and numbers."""
-        values = super().__getitem__(name)
-        for i in range(len(values) - 1, -1, -1):
-            if not hasattr(values[i], "device") or is_numpy(values[i]):
-                break
-            values[i] = to_numpy(values[i])
-        return values
-
-    def values(self) -> Any:
-        """Return the lists."""
-        return [self[name] for name in self]
-
-    def items(self) -> Any:
-        """Return the names and the lists."""
-        return [(name, self[name]) for name in self]
 
 
 @register
@@ -213,6 +171,17 @@ class Path:
         """Record the exact maximum margin as one more step, at 1/λ = ∞, and return which one it is.
 
         The solver stays where it stands: :func:`resume` goes on from there, without this step.
+
+        Examples
+        --------
+        >>> import marginpath as mp
+        >>> data = mp.datasets.toy()
+        >>> problem = mp.Problem(mp.Gram.linear(data.X), data.y)
+        >>> path = mp.run(mp.CoordinateDescent(), problem, steps=4, observe=["bound", "margin"])
+        >>> path.finish(problem, mp.maximum_margin(problem).u)
+        5
+        >>> float(path["bound"][-1]), round(float(path["margin"][-1]), 9)
+        (inf, 1.414213562)
         """
         state = _exact(problem, self.last.t + 1, u)
         self.record(problem, state, self.seconds + seconds)
@@ -311,23 +280,6 @@ def advance(solver: Solver[Any], problem: Problem, state: State, running: np.nda
     index = problem.xp.asarray(columns, device=problem.gram.device)
     part = solver.step(problem.columns(index), state.columns(index))
     return state.merge(columns, part)
-
-
-def as_observers(observe: Observe) -> dict[str, Metric]:
-    """Give every observed quantity a name."""
-    if isinstance(observe, Mapping):
-        named: list[tuple[str, Any]] = list(observe.items())
-    else:
-        items: Iterable[Any] = [observe] if isinstance(observe, str) or callable(observe) else observe
-        named = [(x if isinstance(x, str) else getattr(x, "__name__", type(x).__name__), x) for x in items]
-    found: dict[str, Metric] = {}
-    for name, item in named:
-        if not callable(item) and item not in METRICS:
-            raise ValueError(f"{item!r} cannot be observed; known are {', '.join(METRICS)}, or a callable.")
-        if name in found or name in ("step", "seconds"):
-            raise ValueError(f"The name {name!r} is taken: pass a mapping that gives each its own name.")
-        found[name] = item if callable(item) else METRICS[item]
-    return found
 
 
 def _exact(problem: Problem, t: int, u: Array) -> State:

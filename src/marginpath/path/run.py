@@ -17,7 +17,8 @@ from ..parallel import one_blas_thread
 from ..problem import Problem
 from ..solvers.base import Solver, State
 from .models import ModelHistory
-from .path import Observe, Path, Status, advance, as_observers
+from .observed import Observe, as_observers
+from .path import Path, Status, advance
 
 #: (problem, state, path) → which columns are done, shape () or (k,).
 Rule: TypeAlias = Callable[[Problem, State, Path], Array]
@@ -97,7 +98,6 @@ def run(
     observers = as_observers(observe)
     problem.check_range()
     state = solver.init(problem, start)
-    columns = None if isinstance(models, bool) else np.asarray(models)
     path = Path(
         solver=solver,
         observers=observers,
@@ -106,7 +106,7 @@ def run(
         fingerprint=problem.fingerprint(),
         last=state,
         stop_steps=np.full(problem.shape[1:], -1, dtype=np.int64),
-        models=None if models is False else ModelHistory(columns),
+        models=_history(models),
     )
     path.retain(state)
     path.record(problem, state, 0.0)
@@ -244,6 +244,15 @@ def _check_fingerprint(stored: dict[str, Any], given: dict[str, Any]) -> None:
     tolerance = 1e-4 if given["dtype"] == "float32" else 1e-9
     if not np.allclose(stored["probe"], rows, rtol=tolerance, atol=tolerance * np.max(np.abs(rows))):
         raise ValueError("This path belongs to another problem: the values of the kernel differ.")
+
+
+def _history(models: bool | np.ndarray) -> ModelHistory | None:
+    if isinstance(models, bool):
+        return ModelHistory() if models else None
+    columns = np.asarray(models)
+    if columns.ndim != 1 or columns.dtype.kind not in "iu":
+        raise ValueError(f"models must be True, False or the numbers of the columns to keep, got {models!r}.")
+    return ModelHistory(columns)
 
 
 def _require_count(name: str, value: int, least: int) -> None:
