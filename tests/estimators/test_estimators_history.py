@@ -118,6 +118,16 @@ def test_a_failed_warm_start_can_be_tried_again(moons):
     assert_same_path(clf, mp.MarginPathClassifier(max_iter=8, random_state=0, warm_start=True).fit(X, y))
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_after_a_failed_fit_of_other_data_a_warm_start_begins_anew(moons):
+    X, y = moons
+    clf = mp.MarginPathClassifier(max_iter=3, random_state=0, warm_start=True).fit(X, y)
+    with pytest.raises(ZeroDivisionError), mp.estimators.watched(lambda *step: 1 / 0):
+        clf.set_params(warm_start=False).fit(X + 1, y)
+    clf.set_params(warm_start=True, max_iter=8).fit(X, y)
+    assert_same_path(clf, mp.MarginPathClassifier(max_iter=8, random_state=0, warm_start=True).fit(X, y))
+
+
 def test_report_and_table_show_the_exact_solution_as_any_step():
     pd = pytest.importorskip("pandas")
     X, y = make_blobs(60, 2, centers=2, cluster_std=0.5, random_state=0)

@@ -134,6 +134,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
 
         self.classes_, self.codes_, self.X_fit_ = classes, codes, X
         if before is None:
+            self._definition = None  # should this fit fail, there is nothing to go on with
             self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.method_ = self._resolved_method(X)
         told = StepCallbacks(self, X, y, self._attributes_at)
