@@ -101,7 +101,7 @@ def test_nobody_else_reads_private_parts(moons):
         cls(warm_start=True).fit(*moons) for cls in (mp.MarginPathClassifier, mp.LinearMarginPathClassifier)
     ]
     private = {name for clf in fitted for name in dir(clf) if re.match("_[^_]", name)}
-    assert {"_decisions", "_attributes_at"} <= private
+    assert {"_definition", "_attributes_at"} <= private
     read = re.compile(rf"(?<!self)\.({'|'.join(sorted(private))})\b")
     package = ROOT / "src" / "marginpath"
     readers = [package / "plotting.py", *(package / "app").rglob("*.py"), *(package / "export").rglob("*.py")]

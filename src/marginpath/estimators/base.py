@@ -6,6 +6,7 @@ import copy
 import time
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -27,6 +28,10 @@ from ..arrays import Array, beside, namespace, to_numpy
 from ..certificates.bounds import contradictory
 from ..gram.samples import AnyRows, float_dtypes, rows_of, samples_of
 from ..parallel import one_blas_thread
+from ..path.models import ModelHistory
+from ..path.path import Path
+from ..problem import Problem
+from ..solvers.base import State
 from ..validation.cross_validation import SELECTIONS, CrossValidatedPath, class_signs
 from .calibration import fit_temperature, probabilities
 from .callbacks import WATCHERS, CallbackSupportMixin, Progress, StepCallbacks, with_callbacks
@@ -126,6 +131,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
 
         self.classes_, self.codes_, self.X_fit_ = classes, codes, X
         if before is None:
+            self._definition = None  # should this fit fail, there is nothing to go on with
             self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.method_ = self._resolved_method(X)
         told = StepCallbacks(self, X, y, self._attributes_at)
@@ -137,10 +143,9 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
             sample_weight=sample_weight,
             fit_weight=_fit_weight(sample_weight, self.class_weight, y),
             groups=groups,
-            callbacks=(told, *WATCHERS.get(), *([Progress()] if self.verbose else [])),
+            callbacks=(self._watch, told, *WATCHERS.get(), *([Progress()] if self.verbose else [])),
             deadline=None if self.time_limit is None else begin + self.time_limit,
             before=before,
-            watch=partial(setattr, self, "models_"),
         )
         with parallel.limited(self.n_jobs), one_blas_thread():
             if before is None:
@@ -221,6 +226,12 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         return tags
 
     @property
+    def models_(self) -> ModelHistory:
+        """The dual vectors of all steps: ``models_.u(step)``, and their 1/λ, ``models_.bound(step)``."""
+        assert self.path_.models is not None
+        return self.path_.models
+
+    @property
     def separable_(self) -> bool | None:
         """True where a positive margin is proved, False where equal rows disagree, None where not known."""
         check_is_fitted(self)
@@ -262,13 +273,16 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         mean = float(np.average(self._diagonal(X), weights=sample_weight))
         return 0.1 * mean * float(self.intercept_scaling) ** 2 if mean > 0 else 1.0
 
+    def _watch(self, problem: Problem, state: State, path: Path) -> None:
+        """Let the callbacks that follow see the classifier with the path so far."""
+        self.path_ = _without_observers(path)
+
     def _keep(self, followed: Followed, sample_weight: np.ndarray | None) -> None:
         """Set what the fit leaves."""
-        self.path_, self.models_, self.n_iter_ = followed.path, followed.models, len(followed.models)
-        self.path_.observers = {}  # they know the Gram matrix, which is not kept
+        path = followed.path if self.warm_start else followed.path.without("out_of_fold")
+        self.path_, self.n_iter_ = _without_observers(path), path.end
         self.schedule_, self.margin_proofs_ = followed.schedule, followed.proofs
         self.margin_bounds_ = followed.proofs.best
-        self._decisions = followed.decisions if self.warm_start else []
         self.__dict__.update(self._attributes_at(followed.step))
         for name in ("cv_results_", "temperature_", "out_of_fold_"):
             self.__dict__.pop(name, None)
@@ -282,11 +296,11 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         if definition is None or self._definition is None:
             return None
         require_same(self._definition, definition)
-        return Followed(self.path_, self.models_, self.step_, self.margin_proofs_, None, self._decisions)
+        return Followed(self.path_, self.step_, self.margin_proofs_)
 
     def _require_step(self, step: int) -> None:
         check_is_fitted(self)
-        if step not in range(1, (last := len(self.models_)) + 1):
+        if step not in range(1, (last := self.path_.end) + 1):
             raise ValueError(f"step must be a whole number from 1 to n_iter_ = {last}, got {step!r}.")
 
     @property
@@ -343,6 +357,11 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
     def _check_settings(self, choice: Choice) -> None:
         """Raise where settings do not go together."""
         choice.check()
+
+
+def _without_observers(path: Path) -> Path:
+    """Return the same path, less what knows the Gram matrix, which is not kept."""
+    return replace(path, observers={})
 
 
 def _labels(decision: Array, classes: np.ndarray) -> Array:

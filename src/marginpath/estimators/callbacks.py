@@ -102,8 +102,7 @@ class Progress:
 
     def __call__(self, problem: Problem, state: State, path: Path) -> None:
         """Print the last row of the path."""
-        row = {name: values[-1] for name, values in path.rows.items()}
-        score = f", score {np.mean(row['scores']):.4f}" if "scores" in row else ""
-        lower, upper = np.min(row["estimated_margin_bounds"], axis=1)
-        C = float(np.max(row["bound"]))
+        score = f", score {np.mean(path.rows.at('scores', -1)):.4f}" if "scores" in path.rows else ""
+        lower, upper = np.min(path.rows.at("estimated_margin_bounds", -1), axis=1)
+        C = float(np.max(path.rows.at("bound", -1)))
         print(f"[marginpath] step {state.t}: C = {C:.4g}{score}, margin about {lower:.4g} … {upper:.4g}")

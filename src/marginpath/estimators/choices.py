@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +17,6 @@ from ..arrays import Array
 from ..certificates.bounds import estimated_margin_bounds
 from ..certificates.maximum_margin import MarginStatus, MaximumMargin, maximum_margin
 from ..gram.base import Gram
-from ..path.models import ModelHistory
 from ..path.path import Path, Status
 from ..path.run import Rule, resume, run
 from ..path.stopping import CertifiedMargin, Discrepancy, NoImprovement
@@ -46,10 +46,6 @@ class ByFolds(Choice):
             sample_weight=fit.fit_weight,
             score_weight=fit.sample_weight,
         )
-        if fit.before is not None:
-            validation.models = fit.before.models.copy()
-            validation.judge.kept = list(fit.before.decisions)
-        fit.watch(validation.models)
         patience = None if ask.n_iter_no_change == "auto" else ask.n_iter_no_change
         stop = NoImprovement("scores", validation.patience, steps=patience)
         if fit.before is None:
@@ -57,8 +53,7 @@ class ByFolds(Choice):
         else:
             path = validation.resume(fit.before.path, fit.steps, stop=stop, **fit.limits)
         chosen = validation.choose(path)
-        proofs = fit.proofs(validation.models_alone, path, chosen.models)
-        return Followed(path, chosen.models, chosen.step, proofs, chosen, validation.judge.kept)
+        return Followed(path, chosen.step, fit.proofs(validation.models_alone, path), chosen)
 
     def is_unfinished(self, followed: Followed, method: str) -> bool:
         """Whether the last step is kept while the score could still grow."""
@@ -116,16 +111,12 @@ class ByRule(Choice):
             "estimated_margin_bounds": _estimated_margin_bounds,
             **getattr(self.rule, "observed", {}),
         }
-        models = ModelHistory() if fit.before is None else fit.before.models.copy()
-        fit.watch(models)
         limits = {**fit.limits, "stop": self.rule, "observe": observe}
-        limits["callbacks"] = (models, *fit.callbacks)
         if fit.before is None:
-            path = run(fit.solver(problem), problem, fit.steps, **limits)
+            path = run(fit.solver(problem), problem, fit.steps, models=True, **limits)
         else:
-            del models.packed[fit.before.path.last.t :]
             path = resume(fit.before.path, problem, fit.steps, **limits)
-        return self._chosen(problem, path, models, fit)
+        return self._chosen(problem, path, fit)
 
     def is_unfinished(self, followed: Followed, method: str) -> bool:
         """Whether the rule would have gone on."""
@@ -141,10 +132,10 @@ class ByRule(Choice):
     def _why(self) -> str:
         return f"the choice of {self.rule!r}"
 
-    def _chosen(self, problem: Problem, path: Path, models: ModelHistory, fit: Follower) -> Followed:
+    def _chosen(self, problem: Problem, path: Path, fit: Follower) -> Followed:
         choose = getattr(self.rule, "choose", None)
-        step = path.last.t if choose is None else int(np.median(choose(path, problem)))
-        return Followed(path, models, step, fit.proofs(problem, path, models))
+        step = path.end if choose is None else int(np.median(choose(path, problem)))
+        return Followed(path, step, fit.proofs(problem, path))
 
 
 class ByNothing(ByRule):
@@ -196,15 +187,16 @@ class ByMargin(ByRule):
         """When the gap is closed."""
         return CertifiedMargin(self.classifier.tol)
 
-    def _chosen(self, problem: Problem, path: Path, models: ModelHistory, fit: Follower) -> Followed:
-        """Add the exact solution as one more step, where there is a margin and time for it."""
+    def _chosen(self, problem: Problem, path: Path, fit: Follower) -> Followed:
+        """End the path with the exact solution, where there is a margin and time for it."""
+        begin = time.perf_counter()
         solution = self._solved(problem, path, fit) if fit.method == "coordinate" else None
-        last = super()._chosen(problem, path, models, fit)
+        seconds = time.perf_counter() - begin
+        last = super()._chosen(problem, path, fit)
         if solution is None:
             return last
-        models(problem, replace(path.last, u=solution.u, bound=np.full(problem.shape[1:], np.inf)), path)
-        proofs = last.proofs.with_step(len(models), *solution.margin_bounds)
-        return replace(last, step=len(models), proofs=proofs)
+        step = path.finish(problem, solution.u, seconds)
+        return replace(last, step=step, proofs=last.proofs.with_step(step, *solution.margin_bounds))
 
     def _solved(self, problem: Problem, path: Path, fit: Follower) -> MaximumMargin | None:
         try:

@@ -113,9 +113,10 @@ class MarginPathClassifier(BasePathClassifier):
     X_fit_, codes_ : array (n_samples, n_features), array of int (n_samples,)
         The training samples, and the class of each as an index into ``classes_``.
     path_ : Path
-        What the run observed.
+        What the run observed and kept; the exact maximum margin, if it was asked for, is the last step.
     models_ : ModelHistory
-        The dual vectors of every step: ``models_.u(step)``, and their bound 1/λ, ``models_.bound(step)``.
+        ``path_.models``: the dual vectors of every step, ``models_.u(step)``, and their bound 1/λ,
+        ``models_.bound(step)``.
     cv_results_ : dict
         Scores of every step, by scikit-learn's names (stopping="cv" or "holdout").
     out_of_fold_ : array

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +14,6 @@ from sklearn.exceptions import ConvergenceWarning
 from ..certificates.bounds import MarginProofs
 from ..gram.base import Gram
 from ..momentum import Inertia
-from ..path.models import ModelHistory
 from ..path.path import Path, Status
 from ..path.run import Callback
 from ..problem import Problem
@@ -38,11 +36,9 @@ class Followed:
     """A path that was followed to its end, and the step that is kept."""
 
     path: Path
-    models: ModelHistory
     step: int
     proofs: MarginProofs
     validation: CrossValidatedPath | None = None
-    decisions: list[np.ndarray] = field(default_factory=list)
     tried: tuple[tuple[dict[str, float], CrossValidatedPath], ...] = ()
 
     @property
@@ -124,7 +120,6 @@ class Follower:
     callbacks: tuple[Callback, ...] = ()
     deadline: float | None = None
     before: Followed | None = None
-    watch: Callable[[ModelHistory], None] = lambda models: None
 
     @property
     def late(self) -> bool:
@@ -137,13 +132,14 @@ class Follower:
         self._warn(followed)
         return followed
 
-    def proofs(self, problem: Problem, path: Path, models: ModelHistory) -> MarginProofs:
+    def proofs(self, problem: Problem, path: Path) -> MarginProofs:
         """Prove bounds on the maximum margin at as many steps as cost little; if late, at the best only."""
+        assert path.models is not None
         estimates = path["estimated_margin_bounds"][1:]
         best = {1 + int(i) for i in (*estimates[:, 0].argmax(axis=0), *estimates[:, 1].argmin(axis=0))}
         room = 0 if self.late else int(_PROOF_NUMBERS / (problem.gram.numbers * problem.shape[1]))
         spread = np.linspace(1, len(estimates), max(0, min(room, len(estimates)) - len(best)))
-        return MarginProofs.of(problem, sorted({0} | best | {round(s) for s in spread}), models.u)
+        return MarginProofs.of(problem, sorted({0} | best | {round(s) for s in spread}), path.models.u)
 
     @property
     def limits(self) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from bisect import bisect_left
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -11,7 +12,6 @@ from ..files.records import register
 from ..problem import Problem
 from ..solvers.base import State
 from ..solvers.coordinate.spaces import at_bound
-from .path import Path
 
 
 @register
@@ -65,51 +65,85 @@ class KeptDual:
 @register
 @dataclass
 class ModelHistory:
-    """A callback of :func:`run` that keeps some of the columns at every step.
+    """The dual vectors of every recorded step of a path, in ``path.models``: ``run(…, models=True)``.
 
     Parameters
     ----------
     columns : array of int, optional
-        Which ones; None keeps all.
+        Which columns are kept; None keeps all.
+
+    Examples
+    --------
+    >>> import marginpath as mp
+    >>> data = mp.datasets.toy()
+    >>> problem = mp.Problem(mp.Gram.linear(data.X), data.y)
+    >>> path = mp.run(mp.CoordinateDescent(), problem, steps=9, every=3, models=True)
+    >>> path.models.steps, bool((path.models.u(9) == path.last.u).all())
+    ([0, 3, 6, 9], True)
     """
 
     columns: np.ndarray | None = None
+    steps: list[int] = field(default_factory=list)
     packed: list[PackedDual | KeptDual] = field(default_factory=list)
     mass: np.ndarray = field(default_factory=lambda: np.empty(0))
 
-    def __call__(self, problem: Problem, state: State, path: Path) -> None:
-        """Keep the state; the run goes on."""
+    def keep(self, problem: Problem, state: State) -> None:
+        """Keep the dual vectors of a state."""
         if not self.packed:
             self.mass = self._part(problem.mass)
-        if is_numpy(state.u):
-            self.packed.append(PackedDual.pack(self._part(state.u), self._bound(state), self.mass))
-        elif self.columns is None or state.u.ndim == 1:
-            self.packed.append(KeptDual(state.bound, state.u))
-        else:
-            self.packed.append(KeptDual(state.bound, take_columns(state.u, self.columns)))
+        self.packed.append(self._compact(state))
+        self.steps.append(state.t)
+
+    def drop(self) -> None:
+        """Forget the last step."""
+        self.packed.pop()
+        self.steps.pop()
 
     def u(self, step: int) -> np.ndarray:
-        """Return the dual vectors after that many steps; 0 is the start, u = 0."""
-        if step == 0:
-            return np.zeros_like(self.u(1))
-        return self.packed[step - 1].unpack(self.mass)
+        """Return the dual vectors after that many steps; 0 is the start."""
+        return self.packed[self._row(step)].unpack(self.mass)
 
     def bound(self, step: int) -> float:
         """Return 1/λ of that step, the largest of the columns."""
-        return 0.0 if step == 0 else float(np.max(to_numpy(self.packed[step - 1].bound)))
+        return float(np.max(to_numpy(self.packed[self._row(step)].bound)))
 
     def copy(self) -> ModelHistory:
         """Return a history that can grow without changing this one."""
-        return ModelHistory(self.columns, list(self.packed), self.mass)
+        return replace(self, steps=list(self.steps), packed=list(self.packed))
+
+    def on_host(self) -> ModelHistory:
+        """Return the history with all of it packed in main memory, as files hold it."""
+        return replace(self, steps=list(self.steps), packed=[self._packed(each) for each in self.packed])
 
     def __len__(self) -> int:
-        """Return the number of steps kept."""
+        """Return the number of steps kept, the start among them."""
         return len(self.packed)
+
+    def _row(self, step: int) -> int:
+        row = bisect_left(self.steps, step)
+        if self.steps[row : row + 1] != [step]:
+            raise ValueError(
+                f"No model of step {step} was kept, but of {len(self.steps)} steps up to {self.steps[-1]}. "
+                f"Run with every=1 to keep all."
+            )
+        return row
+
+    def _compact(self, state: State) -> PackedDual | KeptDual:
+        if is_numpy(state.u):
+            return PackedDual.pack(self._part(state.u), self._bound(state.bound), self.mass)
+        if self.columns is None or state.u.ndim == 1:
+            return KeptDual(state.bound, state.u)
+        return KeptDual(state.bound, take_columns(state.u, self.columns))
+
+    def _packed(self, model: PackedDual | KeptDual) -> PackedDual:
+        if isinstance(model, PackedDual):
+            return model
+        return PackedDual.pack(to_numpy(model.values), self._bound(model.bound), self.mass)
 
     def _part(self, values: Array) -> np.ndarray:
         whole = to_numpy(values)
         return whole if self.columns is None or whole.ndim < 2 else whole[:, self.columns]
 
-    def _bound(self, state: State) -> np.ndarray:
-        bound = to_numpy(state.bound)
-        return bound if self.columns is None or bound.ndim == 0 else bound[self.columns]
+    def _bound(self, bound: Array) -> np.ndarray:
+        whole = to_numpy(bound)
+        return whole if self.columns is None or whole.ndim == 0 else whole[self.columns]

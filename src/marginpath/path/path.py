@@ -1,25 +1,25 @@
-"""The path: its history, and nothing of the data."""
+"""The path: the one history of a run, and nothing of the data."""
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from array_api_compat import is_array_api_obj
 
-from ..arrays import is_numpy, to_numpy
+from ..arrays import Array, to_numpy
 from ..extras import require
 from ..files.objects import load, pack, save
 from ..files.records import register
 from ..metrics import METRICS, Metric
 from ..problem import Problem
 from ..solvers.base import Solver, State
-
-Observe: TypeAlias = str | Metric | Sequence[str | Metric] | Mapping[str, Metric]
+from .models import ModelHistory
+from .observed import Rows
 
 
 @register
@@ -45,33 +45,6 @@ class Status(StrEnum):
 
 
 @register
-class Rows(dict[str, list[Any]]):
-    """Observed values by name; those on a GPU come over when they are read, so that a run waits for none."""
-
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Append a value to every list."""
-        for name, value in row.items():
-            self.setdefault(name, []).append(value)
-
-    def __getitem__(self, name: str) -> list[Any]:
-        """Return the values under that name, as NumPy arrays and numbers."""
-        values = super().__getitem__(name)
-        for i in range(len(values) - 1, -1, -1):
-            if not hasattr(values[i], "device") or is_numpy(values[i]):
-                break
-            values[i] = to_numpy(values[i])
-        return values
-
-    def values(self) -> Any:
-        """Return the lists."""
-        return [self[name] for name in self]
-
-    def items(self) -> Any:
-        """Return the names and the lists."""
-        return [(name, self[name]) for name in self]
-
-
-@register
 @dataclass(frozen=True)
 class NotSaved:
     """Stands in a file for a solver that no file can hold."""
@@ -80,10 +53,11 @@ class NotSaved:
 @register
 @dataclass(repr=False)
 class Path:
-    """What a run left: observed numbers, kept states, the last state, a status for each column.
+    """What a run left: observed numbers, models, kept states, the last state, a status for each column.
 
     ``path.steps`` are the observed steps (0 is the start), ``path[name]`` the values observed there, of
-    shape (len(steps),) or (len(steps), k). A path does not own the data.
+    shape (len(steps),) or (len(steps), k), ``path.models`` the dual vectors there, if they were to be kept.
+    ``path.last`` is where the solver stands. A path does not own the data.
 
     Examples
     --------
@@ -108,6 +82,7 @@ class Path:
     stride: int = 1
     kept: dict[int, State] = field(default_factory=dict)
     rows: Rows = field(default_factory=Rows)
+    models: ModelHistory | None = None
 
     def __post_init__(self) -> None:
         lengths = {len(values) for values in dict.values(self.rows)}
@@ -115,6 +90,7 @@ class Path:
         if (
             min(self.every, self.stride, self.keep + 1) < 1
             or len(lengths) > 1
+            or (self.models is not None and self.models.steps != dict.get(self.rows, "step", []))
             or any(tuple(state.u.shape[1:]) != self.stop_steps.shape for state in states)
             or any(t != state.t for t, state in self.kept.items())
         ):
@@ -125,11 +101,16 @@ class Path:
         """The steps at which the path was observed."""
         return np.asarray(self.rows["step"], dtype=np.int64)
 
+    @property
+    def end(self) -> int:
+        """The last step: where the solver stands, or the exact solution behind it."""
+        return max(self.last.t, int(self.rows["step"][-1]))
+
     def __repr__(self) -> str:
         """Say where the path stands, not all that it holds."""
         shape = "" if self.stop_steps.ndim == 0 else f", {len(self.stop_steps)} columns"
         ended = Status(self.ended).value
-        return f"<Path of {type(self.solver).__name__}: {self.last.t} steps{shape}, {ended}>"
+        return f"<Path of {type(self.solver).__name__}: {self.end} steps{shape}, {ended}>"
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Return what was observed under that name, or ``"seconds"``, the time spent in steps."""
@@ -155,10 +136,12 @@ class Path:
 
         A replay needs the problem that the path was run on.
         """
-        if not 0 <= t <= self.last.t:
-            raise ValueError(f"This path has the steps 0 … {self.last.t}, not {t}.")
+        if not 0 <= t <= self.end:
+            raise ValueError(f"This path has the steps 0 … {self.end}, not {t}.")
         if t == self.last.t:
             return self.last
+        if t > self.last.t:
+            return self._finished(problem)
         start = self.kept[max(s for s in self.kept if s <= t)]
         if start.t < t and problem is None:
             raise ValueError(
@@ -171,10 +154,38 @@ class Path:
         return state
 
     def record(self, problem: Problem, state: State, seconds: float) -> None:
-        """Observe a state; all its numbers are computed before any is written."""
+        """Observe a state and keep its model; all its numbers are computed before any is written."""
         row = {name: f(problem, state) for name, f in self.observers.items()}
         row = {name: x if is_array_api_obj(x) else np.asarray(x) for name, x in row.items()}
+        if self.models is not None:
+            self.models.keep(problem, state)
         self.rows.add({"step": state.t, "seconds": seconds, **row})
+
+    def drop(self) -> None:
+        """Forget the last recorded step; the state of the solver stays."""
+        self.rows.drop()
+        if self.models is not None:
+            self.models.drop()
+
+    def finish(self, problem: Problem, u: Array, seconds: float = 0.0) -> int:
+        """Record the exact maximum margin as one more step, at 1/λ = ∞, and return which one it is.
+
+        The solver stays where it stands: :func:`resume` goes on from there, without this step.
+
+        Examples
+        --------
+        >>> import marginpath as mp
+        >>> data = mp.datasets.toy()
+        >>> problem = mp.Problem(mp.Gram.linear(data.X), data.y)
+        >>> path = mp.run(mp.CoordinateDescent(), problem, steps=4, observe=["bound", "margin"])
+        >>> path.finish(problem, mp.maximum_margin(problem).u)
+        5
+        >>> float(path["bound"][-1]), round(float(path["margin"][-1]), 9)
+        (inf, 1.414213562)
+        """
+        state = _exact(problem, self.last.t + 1, u)
+        self.record(problem, state, self.seconds + seconds)
+        return state.t
 
     def retain(self, state: State) -> None:
         """Keep a state if its turn has come; over the byte budget, every second kept one goes."""
@@ -187,8 +198,20 @@ class Path:
 
     def copy(self) -> Path:
         """Return a path that can grow without changing this one."""
-        rows = Rows((name, list(values)) for name, values in self.rows.items())
-        return replace(self, kept=dict(self.kept), rows=rows, stop_steps=self.stop_steps.copy())
+        return replace(
+            self,
+            kept=dict(self.kept),
+            rows=self.rows.copy(),
+            models=None if self.models is None else self.models.copy(),
+            stop_steps=self.stop_steps.copy(),
+        )
+
+    def without(self, name: str) -> Path:
+        """Return a path that has forgotten what it observed under that name."""
+        path = self.copy()
+        path.rows.pop(name, None)
+        path.observers = {other: metric for other, metric in self.observers.items() if other != name}
+        return path
 
     def to_frame(self) -> Any:
         """Return the observed numbers as a tidy pandas DataFrame: a row a step, or a step and column."""
@@ -200,6 +223,14 @@ class Path:
         for name in self._scalars():
             table[name] = np.broadcast_to(np.asarray(self.rows[name]).T, shape[::-1]).T.ravel()
         return pd.DataFrame(table).set_index("step").reset_index()
+
+    def _finished(self, problem: Problem | None) -> State:
+        if problem is None or self.models is None:
+            raise ValueError(
+                f"Step {self.end} is the exact solution, of which the model is kept, and no state. Pass the "
+                f"problem, and run with models=True."
+            )
+        return _exact(problem, self.end, self.models.u(self.end))
 
     def _scalars(self) -> list[str]:
         """Names of what is one number a step, or one for each column."""
@@ -214,7 +245,8 @@ class Path:
         kept = {t: _on_host(state) for t, state in self.kept.items()}
         last = kept.get(self.last.t) or _on_host(self.last)
         solver: Any = self.solver if _can_be_saved(self.solver) else NotSaved()
-        save(file, replace(self, solver=solver, observers={}, last=last, kept=kept))
+        models = None if self.models is None else self.models.on_host()
+        save(file, replace(self, solver=solver, observers={}, last=last, kept=kept, models=models))
 
     @classmethod
     def load(cls, file: str | os.PathLike[str], solver: Solver[Any] | None = None) -> Path:
@@ -250,21 +282,11 @@ def advance(solver: Solver[Any], problem: Problem, state: State, running: np.nda
     return state.merge(columns, part)
 
 
-def as_observers(observe: Observe) -> dict[str, Metric]:
-    """Give every observed quantity a name."""
-    if isinstance(observe, Mapping):
-        named: list[tuple[str, Any]] = list(observe.items())
-    else:
-        items: Iterable[Any] = [observe] if isinstance(observe, str) or callable(observe) else observe
-        named = [(x if isinstance(x, str) else getattr(x, "__name__", type(x).__name__), x) for x in items]
-    found: dict[str, Metric] = {}
-    for name, item in named:
-        if not callable(item) and item not in METRICS:
-            raise ValueError(f"{item!r} cannot be observed; known are {', '.join(METRICS)}, or a callable.")
-        if name in found or name in ("step", "seconds"):
-            raise ValueError(f"The name {name!r} is taken: pass a mapping that gives each its own name.")
-        found[name] = item if callable(item) else METRICS[item]
-    return found
+def _exact(problem: Problem, t: int, u: Array) -> State:
+    """Return the state of a solution in float64, as the observers take it."""
+    gram = problem.gram
+    scores = problem.scores(gram.xp.asarray(u, dtype=gram.dtype, device=gram.device))
+    return State(t=t, u=u, scores=scores, bound=problem.box_size(math.inf))
 
 
 def _on_host(state: State) -> State:

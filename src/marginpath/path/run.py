@@ -16,7 +16,9 @@ from ..arrays import Array, is_numpy, to_numpy
 from ..parallel import one_blas_thread
 from ..problem import Problem
 from ..solvers.base import Solver, State
-from .path import Observe, Path, Status, advance, as_observers
+from .models import ModelHistory
+from .observed import Observe, as_observers
+from .path import Path, Status, advance
 
 #: (problem, state, path) → which columns are done, shape () or (k,).
 Rule: TypeAlias = Callable[[Problem, State, Path], Array]
@@ -44,6 +46,7 @@ def run(
     callbacks: Sequence[Callback] = (),
     time_limit: float | None = None,
     keep: int = 2**26,
+    models: bool | np.ndarray = False,
     start: Array | None = None,
 ) -> Path:
     """Run a solver and return the path it took.
@@ -67,6 +70,8 @@ def run(
         Seconds of wall time after which the run ends.
     keep : int
         Bytes for intermediate states; what was not kept can be replayed.
+    models : bool or array of int
+        Keep the dual vector of every recorded step, packed, in ``path.models``; or these columns of it.
     start : array of the shape of y, optional
         Where to start; u = 0 by default.
 
@@ -101,6 +106,7 @@ def run(
         fingerprint=problem.fingerprint(),
         last=state,
         stop_steps=np.full(problem.shape[1:], -1, dtype=np.int64),
+        models=_history(models),
     )
     path.retain(state)
     path.record(problem, state, 0.0)
@@ -122,7 +128,7 @@ def resume(
     Parameters
     ----------
     path : Path
-        It is not changed.
+        It is not changed. What it observed and kept is continued; an exact solution at its end is left out.
     problem : Problem
         The one that the path was run on; another is refused. Labels, weights, samples (or the kernel matrix,
         where that was given) and the settings of the kernel must be the same bit for bit, and the dtype too;
@@ -147,9 +153,10 @@ def resume(
         )
     path.last = _onto(problem, path.last)
     path.kept = {t: _onto(problem, state) for t, state in path.kept.items()}
+    if path.end > path.last.t:  # an exact solution is no step of the solver
+        path.drop()
     if path.last.t % path.every:  # the recorded end was no multiple of every: it is no end any more
-        for values in path.rows.values():
-            values.pop()
+        path.drop()
     return _continue(path, problem, steps, stop, callbacks, time_limit)
 
 
@@ -237,6 +244,15 @@ def _check_fingerprint(stored: dict[str, Any], given: dict[str, Any]) -> None:
     tolerance = 1e-4 if given["dtype"] == "float32" else 1e-9
     if not np.allclose(stored["probe"], rows, rtol=tolerance, atol=tolerance * np.max(np.abs(rows))):
         raise ValueError("This path belongs to another problem: the values of the kernel differ.")
+
+
+def _history(models: bool | np.ndarray) -> ModelHistory | None:
+    if isinstance(models, bool):
+        return ModelHistory() if models else None
+    columns = np.asarray(models)
+    if columns.ndim != 1 or columns.dtype.kind not in "iu":
+        raise ValueError(f"models must be True, False or the numbers of the columns to keep, got {models!r}.")
+    return ModelHistory(columns)
 
 
 def _require_count(name: str, value: int, least: int) -> None:

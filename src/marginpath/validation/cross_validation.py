@@ -6,7 +6,7 @@ their fold's column, so that their decision values are in the state, and choosin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -42,8 +42,7 @@ class CrossValidatedPath:
     path : Path
         Columns are, for each class, the folds and then all the data. ``path["estimated_margin_bounds"]``
         (steps, 2, classes) are those of the latter; :func:`margin_bounds` of ``u`` proves them.
-    models : ModelHistory
-        The model of all the data at every step: ``models.u(step)``.
+        ``path.models`` has the model of all the data at every step: ``path.models.u(step)``.
     classes : array
         The classes; ``u[:, c]`` separates class c from the rest. Two classes share one column (n,).
     step : int
@@ -59,7 +58,6 @@ class CrossValidatedPath:
     """
 
     path: Path
-    models: ModelHistory = field(repr=False)
     classes: np.ndarray
     step: int
     C: float
@@ -67,6 +65,12 @@ class CrossValidatedPath:
     out_of_fold: np.ndarray
     steps: np.ndarray = field(repr=False)
     split_scores: np.ndarray = field(repr=False)
+
+    @property
+    def models(self) -> ModelHistory:
+        """The model of all the data at every step: ``models.u(step)``."""
+        assert self.path.models is not None
+        return self.path.models
 
     @property
     def mean_scores(self) -> np.ndarray:
@@ -185,22 +189,25 @@ class PathValidation:
         signs = class_signs(codes, len(self.classes))
         self.problem = Problem(gram, fold_columns(signs, splits), sample_weight)
         self.model_columns = len(splits) + (len(splits) + 1) * np.arange(signs.shape[1])
-        self.models = ModelHistory(self.model_columns)
         weight = sample_weight if score_weight is None else score_weight
         self.judge = OutOfFold(splits, signs.shape[1], labels, self.classes, scoring, weight)
 
     def run(self, solver: Solver[Any], steps: int, *, stop: Rule | None, **settings: Any) -> Path:
-        """Run all folds and all the data at once; settings as in :func:`run`."""
-        settings["callbacks"] = self._callbacks(settings)
-        return run(solver, self.problem, steps, observe=self._observers, stop=stop, keep=0, **settings)
+        """Run all folds and all the data at once; settings as in :func:`run`.
+
+        The path keeps the models of all the data and, under "out_of_fold", what the folds say of the samples
+        that they did not see, (steps, n, classes).
+        """
+        settings = {"observe": self._observers, "models": self.model_columns, "keep": 0, **settings}
+        return run(solver, self.problem, steps, stop=stop, **settings)
 
     def resume(self, path: Path, steps: int, *, stop: Rule | None, **settings: Any) -> Path:
         """Continue a path of this validation."""
-        settings["callbacks"] = self._callbacks(settings)
         return resume(path, self.problem, steps, observe=self._observers, stop=stop, **settings)
 
     def choose(self, path: Path) -> CrossValidatedPath:
-        """Return the path with the step that its out-of-fold scores choose."""
+        """Return the path with the step that its out-of-fold scores choose, and its decisions."""
+        assert path.models is not None
         split_scores = path["scores"]
         mean, C = split_scores[1:].mean(axis=1), path["bound"][1:]  # the start, u = 0, is no classifier
         if self.selection == "smooth":
@@ -212,13 +219,12 @@ class PathValidation:
             best = int(np.argmax(mean >= mean[best] - error))
         step = int(path.steps[best + 1])
         return CrossValidatedPath(
-            path=path,
-            models=self.models,
+            path=path.without("out_of_fold"),
             classes=self.classes,
             step=step,
             C=float(C[best]),
-            u=self.judge.squeezed(self.models.u(step)),
-            out_of_fold=to_numpy(self.judge.kept[best]),
+            u=self.judge.squeezed(path.models.u(step)),
+            out_of_fold=self.judge.squeezed(path.rows.at("out_of_fold", best + 1)),
             steps=path.steps,
             split_scores=split_scores,
         )
@@ -230,10 +236,12 @@ class PathValidation:
 
     @property
     def _observers(self) -> dict[str, Metric]:
-        return {"bound": _bound, "scores": self.judge.scores, "estimated_margin_bounds": self._margin_bounds}
-
-    def _callbacks(self, settings: dict[str, Any]) -> Sequence[Callback]:
-        return (self.models, self.judge.keep, *settings.get("callbacks", ()))
+        return {
+            "bound": _bound,
+            "scores": self.judge.scores,
+            "estimated_margin_bounds": self._margin_bounds,
+            "out_of_fold": self.judge.decisions,
+        }
 
     def _margin_bounds(self, problem: Problem, state: State) -> Array:
         """Estimate the bounds on the maximum margin of the models of all the data."""

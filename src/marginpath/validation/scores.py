@@ -10,7 +10,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer
 
 from ..arrays import Array, is_numpy, to_numpy
-from ..path.path import Path
 from ..problem import Problem
 from ..solvers.base import State
 from .folds import HeldOut
@@ -31,19 +30,17 @@ class OutOfFold:
         self.splits, self.n_classes, self.labels, self.classes = splits, n_classes, labels, classes
         self.scorer = None if scoring is None else _scorer(scoring)
         self.weight = None if weight is None else to_numpy(weight)
-        self.kept: list[Array] = []
         self._held_out: HeldOut | None = None
 
-    def keep(self, problem: Problem, state: State, path: Path) -> None:
-        """Keep the decision value of every sample by the last fold that held it out, or NaN."""
+    def decisions(self, problem: Problem, state: State) -> Array:
+        """Return what the last fold that held a sample out decides, (n, classes); NaN where none did."""
         if not is_numpy(state.scores):
-            self.kept.append(self.squeezed(self._where_they_are(state).decisions(state.scores)))
-            return
+            return self._where_they_are(state).decisions(state.scores)
         scores = self._by_class(state.scores)
-        found = np.full(scores.shape[:2], np.nan, dtype=scores.dtype)
+        values = np.full(scores.shape[:2], np.nan, dtype=scores.dtype)
         for j, test in enumerate(self.splits):
-            found[test] = -scores[test, :, j]
-        self.kept.append(self.squeezed(found))
+            values[test] = -scores[test, :, j]
+        return values
 
     def scores(self, problem: Problem, state: State) -> Array:
         """Return the score of every fold."""

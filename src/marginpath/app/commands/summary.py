@@ -67,7 +67,8 @@ def steps_table(model: Model) -> Table:
         support = np.count_nonzero(clf.models_.u(step).any(axis=1))
         errors = [f"{part[step - 1]:.1%}" for part in folds] if folds else []
         style = "bold green" if step == clf.step_ else ""
-        printed.add_row(str(step), f"{clf.models_.bound(step):.4g}", *errors, str(support), style=style)
+        C = _short(_finite(clf.models_.bound(step)))
+        printed.add_row(str(step), C, *errors, str(support), style=style)
     return printed
 
 
