@@ -4,10 +4,9 @@ One run travels from a heavily regularized classifier to the maximum-margin one;
 the regularization.
 """
 
-from . import metrics, noise, regression, theory
+from . import datasets, metrics, noise, regression, theory
 from .certificates.bounds import duality_gap, margin_bounds
 from .certificates.maximum_margin import MarginStatus, MaximumMargin, maximum_margin
-from .datasets import sets as datasets
 from .estimators import LinearMarginPathClassifier, MarginPathClassifier
 from .gram.base import Gram
 from .gram.choose import with_gram

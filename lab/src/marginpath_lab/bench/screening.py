@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import marginpath as mp
-from marginpath.datasets.sets import Dataset
+from marginpath.datasets import Dataset
 
 from . import data as sets
 from .measure import Benchmark, Contestant, Facts, Task
