@@ -4,7 +4,7 @@ One run travels from a heavily regularized classifier to the maximum-margin one;
 the regularization.
 """
 
-from . import datasets, metrics, noise, regression, theory
+from . import datasets, experimental, metrics, noise, regression, theory
 from .certificates.bounds import duality_gap, margin_bounds
 from .certificates.maximum_margin import MarginStatus, MaximumMargin, maximum_margin
 from .estimators import LinearMarginPathClassifier, MarginPathClassifier
@@ -33,7 +33,6 @@ from .solvers import (
     NormalizedGradient,
     Pegasos,
     Perceptron,
-    Screened,
     State,
     Subgradient,
     Tikhonov,
@@ -90,7 +89,6 @@ __all__ = [
     "Problem",
     "QuasiOptimality",
     "Reference",
-    "Screened",
     "SquaredDistances",
     "SquaredHinge",
     "State",
@@ -105,6 +103,7 @@ __all__ = [
     "datasets",
     "default_widths",
     "duality_gap",
+    "experimental",
     "margin_bounds",
     "maximum_margin",
     "metrics",

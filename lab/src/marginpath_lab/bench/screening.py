@@ -42,7 +42,7 @@ def _problem(data: Dataset, dtype: Any) -> mp.Problem:
 
 
 def _screened() -> Any:
-    from marginpath.solvers.screening.solver import Screened
+    from marginpath.experimental import Screened
 
     return Screened(PLAIN)
 
