@@ -4,10 +4,9 @@ One run travels from a heavily regularized classifier to the maximum-margin one;
 the regularization.
 """
 
-from . import metrics, noise, regression, theory
+from . import datasets, experimental, metrics, noise, regression, theory
 from .certificates.bounds import duality_gap, margin_bounds
 from .certificates.maximum_margin import MarginStatus, MaximumMargin, maximum_margin
-from .datasets import sets as datasets
 from .estimators import LinearMarginPathClassifier, MarginPathClassifier
 from .gram.base import Gram
 from .gram.choose import with_gram
@@ -34,7 +33,6 @@ from .solvers import (
     NormalizedGradient,
     Pegasos,
     Perceptron,
-    Screened,
     State,
     Subgradient,
     Tikhonov,
@@ -91,7 +89,6 @@ __all__ = [
     "Problem",
     "QuasiOptimality",
     "Reference",
-    "Screened",
     "SquaredDistances",
     "SquaredHinge",
     "State",
@@ -106,6 +103,7 @@ __all__ = [
     "datasets",
     "default_widths",
     "duality_gap",
+    "experimental",
     "margin_bounds",
     "maximum_margin",
     "metrics",

@@ -13,17 +13,17 @@ from scipy.sparse import csr_array
 from sklearn.svm import LinearSVC
 from sklearn.utils import Bunch
 
-from marginpath.datasets import sets
-from marginpath.datasets.downloads import SOURCES
-from marginpath.datasets.sets import (
+from marginpath.datasets import (
     gaussian_mixture,
     load_20newsgroups,
     load_a9a,
     load_htru2,
     load_ijcnn1,
     load_mnist,
+    loaders,
     toy,
 )
+from marginpath.datasets.downloads import SOURCES
 
 SETTINGS = pytest.mark.parametrize("settings", ["text", "program"])
 
@@ -282,7 +282,7 @@ def test_20newsgroups_that_cannot_be_reached(monkeypatch):
         raise URLError("no route to host")
 
     monkeypatch.delenv("MARGINPATH_DATA", raising=False)
-    monkeypatch.setattr(sets, "fetch_20newsgroups", unreachable)
+    monkeypatch.setattr(loaders, "fetch_20newsgroups", unreachable)
     with pytest.raises(FileNotFoundError, match=r"20news_counts\.npz.*no route to host.*set MARGINPATH_DATA"):
         load_20newsgroups()
 

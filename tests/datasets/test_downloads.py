@@ -9,6 +9,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
+import pooch
 import pytest
 
 from marginpath.datasets.downloads import SOURCES, Source, find_file, libsvm_to_npz, unzip_csv
@@ -54,9 +55,19 @@ def gone():
 
 
 @pytest.fixture(autouse=True)
-def no_folder_no_proxy(monkeypatch):
-    monkeypatch.delenv("MARGINPATH_DATA", raising=False)
+def folder(monkeypatch, tmp_path):
+    """The data folder, empty."""
+    monkeypatch.setenv("MARGINPATH_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def cache(monkeypatch, tmp_path):
+    """The user's cache folder, empty, with no folder named."""
+    monkeypatch.delenv("MARGINPATH_DATA")
+    monkeypatch.setattr(pooch, "os_cache", lambda project: tmp_path / "cache" / project)
+    return tmp_path / "cache" / "marginpath"
 
 
 def published(*urls, sha256=CHECKSUM, **steps):
@@ -67,36 +78,36 @@ def files_in(folder):
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def test_download_enters_the_cache_and_is_found_there(site, gone, tmp_path, capsys):
-    path = find_file("set/file", sources=published(f"{site}/file.txt"), cache=tmp_path)
-    assert path == tmp_path / "set" / "file"
+def test_download_enters_the_folder_and_is_found_there(site, gone, folder, capsys):
+    path = find_file("set/file", sources=published(f"{site}/file.txt"))
+    assert path == folder / "set" / "file"
     assert path.read_bytes() == CONTENT
-    assert files_in(tmp_path) == [path]
+    assert files_in(folder) == [path]
     assert "100%" in capsys.readouterr().err
-    again = find_file("set/file", sources=published(f"{gone}/file.txt"), cache=tmp_path)
-    assert again == path
+    assert find_file("set/file", sources=published(f"{gone}/file.txt")) == path
 
 
-def test_own_folder_comes_first(site, tmp_path, monkeypatch):
-    own, cache = tmp_path / "own", tmp_path / "cache"
-    for folder in (own, cache):
-        (folder / "set").mkdir(parents=True)
-        (folder / "set" / "file").write_text(folder.name)
-    monkeypatch.setenv("MARGINPATH_DATA", str(own))
-    sources = published(f"{site}/file.txt")
-    assert find_file("set/file", sources=sources, cache=cache).read_text() == "own"
-    (own / "set" / "file").unlink()
-    assert find_file("set/file", sources=sources, cache=cache).read_text() == "cache"
+def test_without_a_folder_the_cache_is_used(site, gone, cache):
+    path = find_file("set/file", sources=published(f"{site}/file.txt"))
+    assert path == cache / "set" / "file"
+    assert find_file("set/file", sources=published(f"{gone}/file.txt")) == path
 
 
-def test_second_address_is_tried(site, gone, tmp_path):
+def test_what_the_folder_holds_is_taken_as_it_is(gone, folder):
+    (folder / "set").mkdir(parents=True)
+    (folder / "set" / "file").write_text("of another checksum")
+    path = find_file("set/file", sources=published(f"{gone}/file.txt"))
+    assert path.read_text() == "of another checksum"
+
+
+def test_second_address_is_tried(site, gone):
     sources = published(f"{gone}/file.txt", f"{site}/missing", f"{site}/file.txt")
-    assert find_file("set/file", sources=sources, cache=tmp_path).read_bytes() == CONTENT
+    assert find_file("set/file", sources=sources).read_bytes() == CONTENT
 
 
-def test_download_is_unpacked_checked_and_converted(site, tmp_path):
+def test_download_is_unpacked_checked_and_converted(site):
     sources = published(f"{site}/file.bz2", unpack=bz2.decompress, convert=libsvm_to_npz)
-    with np.load(find_file("set/file", sources=sources, cache=tmp_path)) as file:
+    with np.load(find_file("set/file", sources=sources)) as file:
         np.testing.assert_array_equal(file["y"], [-1, 1])
 
 
@@ -113,50 +124,51 @@ def test_download_is_unpacked_checked_and_converted(site, tmp_path):
         ("missing", {}, "404"),
     ],
 )
-def test_bad_download_leaves_nothing_behind(site, tmp_path, page, steps, reason):
+def test_bad_download_leaves_nothing_behind(site, folder, page, steps, reason):
     url = f"{site}/{page}"
     with pytest.raises(FileNotFoundError, match=f"{url} failed: .*{reason}"):
-        find_file("set/file", sources=published(url, **steps), cache=tmp_path)
-    assert files_in(tmp_path) == []
+        find_file("set/file", sources=published(url, **steps))
+    assert files_in(folder) == []
 
 
-def test_error_names_all_three_places(gone, tmp_path, monkeypatch):
-    sources = published(f"{gone}/a", f"{gone}/b")
-    with pytest.raises(FileNotFoundError, match="MARGINPATH_DATA is not set"):
-        find_file("set/file", sources=sources, cache=tmp_path)
-    monkeypatch.setenv("MARGINPATH_DATA", str(tmp_path / "own"))
+def test_error_names_folder_and_addresses(gone, folder):
     with pytest.raises(FileNotFoundError) as error:
-        find_file("set/file", sources=sources, cache=tmp_path / "cache")
+        find_file("set/file", sources=published(f"{gone}/a", f"{gone}/b"))
     message = str(error.value)
-    assert message.startswith("set/file was not found in any of three places")
-    assert f'MARGINPATH_DATA is "{tmp_path / "own"}", without this file' in message
-    assert f'The cache folder: "{tmp_path / "cache"}"' in message
+    assert message.startswith("set/file was not found in either of two places")
+    assert f'MARGINPATH_DATA is "{folder}", without this file' in message
     assert f"{gone}/a failed: ConnectionError" in message
     assert f"{gone}/b failed: ConnectionError" in message
+    assert message.endswith("Or set MARGINPATH_DATA to a folder that holds set/file.")
 
 
-def test_cache_that_cannot_be_made_is_named(site, tmp_path):
-    (tmp_path / "cache").write_text("a file in the place of a folder")
-    with pytest.raises(FileNotFoundError, match="NotADirectoryError"):
-        find_file("set/file", sources=published(f"{site}/file.txt"), cache=tmp_path / "cache")
+def test_error_without_a_folder_names_the_cache(gone, cache):
+    with pytest.raises(FileNotFoundError) as error:
+        find_file("set/file", sources=published(f"{gone}/a"))
+    assert f'MARGINPATH_DATA is not set; the cache folder is "{cache}", without' in str(error.value)
 
 
-def test_what_was_interrupted_before_its_conversion_is_taken_up(gone, tmp_path):
-    (tmp_path / "set").mkdir()
-    (tmp_path / "set" / "file.download").write_bytes(CONTENT)
+def test_folder_that_cannot_be_made_is_named(site, folder):
+    folder.write_text("a file in the place of a folder")
+    with pytest.raises(FileNotFoundError, match=f'(?s)"{folder}", without.*NotADirectoryError'):
+        find_file("set/file", sources=published(f"{site}/file.txt"))
+
+
+def test_what_was_interrupted_before_its_conversion_is_taken_up(gone, folder):
+    (folder / "set").mkdir(parents=True)
+    (folder / "set" / "file.download").write_bytes(CONTENT)
     sources = published(f"{gone}/file.txt", convert=bytes.upper)
-    assert find_file("set/file", sources=sources, cache=tmp_path).read_bytes() == CONTENT.upper()
-    assert files_in(tmp_path) == [tmp_path / "set" / "file"]
+    assert find_file("set/file", sources=sources).read_bytes() == CONTENT.upper()
+    assert files_in(folder) == [folder / "set" / "file"]
 
 
 @pytest.mark.parametrize("package", ["pooch", "tqdm"])
-def test_missing_extra_says_what_to_install(monkeypatch, tmp_path, package):
+def test_missing_extra_says_what_to_install(monkeypatch, folder, package):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match=rf"Downloads need {package}.*marginpath\[data\].*MARGINPATH_DATA"):
-        find_file("a9a/a9a", cache=tmp_path)
-    (tmp_path / "a9a").mkdir()
-    (tmp_path / "a9a" / "a9a").write_text("own")
-    monkeypatch.setenv("MARGINPATH_DATA", str(tmp_path))
+        find_file("a9a/a9a")
+    (folder / "a9a").mkdir(parents=True)
+    (folder / "a9a" / "a9a").write_text("own")
     assert find_file("a9a/a9a").read_text() == "own"
 
 

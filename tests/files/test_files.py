@@ -112,7 +112,7 @@ def model_file(tmp_path_factory):
 @pytest.fixture(scope="module")
 def path_file(tmp_path_factory):
     data = mp.datasets.toy()
-    solver = mp.Screened(mp.DualDescent(mp.PowerDecay(4.0), mp.Inertia(30)))
+    solver = mp.experimental.Screened(mp.DualDescent(mp.PowerDecay(4.0), mp.Inertia(30)))
     path = mp.run(
         solver,
         mp.Problem(mp.Gram.from_kernel(data.X, mp.Linear()), data.y),

@@ -7,7 +7,7 @@ from marginpath_lab.bench import accuracy
 from marginpath_lab.bench.accuracy import OURS, THEIRS, Player, conclude, flipped
 from marginpath_lab.bench.measure import Benchmark, Contestant, Entry, Task, measure_task
 
-from marginpath.datasets.sets import Dataset
+from marginpath.datasets import Dataset
 
 
 @pytest.fixture(autouse=True)

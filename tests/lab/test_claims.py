@@ -83,7 +83,9 @@ def judged(margin, error):
     found = [
         *claims_mixture._slow_and_good(third, fourth),
         *claims_mixture._robust(third, fourth),
+        claims_mixture._small_is_good(third, fourth),
         *claims_mixture._moderate(third, fourth),
+        claims_mixture._trade_off(third, fourth),
     ]
     return {claim.key: claim.verdict for claim in found}
 

@@ -141,7 +141,9 @@ def _solver(case: Case, rng):
     descent = mp.DualDescent(schedule, [None, mp.Inertia(3), mp.GradientRestart()][rng.integers(3)])
     scheduled = {"CoordinateDescent": mp.CoordinateDescent(schedule), "DualDescent": descent}
     if hasattr(case.problem.gram, "K"):
-        scheduled["Screened"] = mp.Screened(mp.DualDescent(schedule, descent.momentum and mp.Inertia(3)))
+        scheduled["Screened"] = mp.experimental.Screened(
+            mp.DualDescent(schedule, descent.momentum and mp.Inertia(3))
+        )
     if rng.random() < 0.5:
         name = str(rng.choice(list(scheduled)))
         return scheduled[name], {"u": name, "schedule": type(schedule).__name__}

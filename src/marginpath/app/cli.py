@@ -1,9 +1,7 @@
 """The command line: parses and delegates."""
 
 import sys
-from functools import partial
 from importlib.metadata import entry_points
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from ..extras import require
@@ -38,7 +36,7 @@ def build_app() -> "typer.Typer":
     from rich.console import Console
 
     from .. import __version__
-    from .commands import fit, inspect, predict, report
+    from .commands import demo, fit, inspect, predict, report
 
     app = typer.Typer(
         name="marginpath",
@@ -65,29 +63,7 @@ def build_app() -> "typer.Typer":
     ) -> None:
         """Large-margin classification: one run, the whole path from under-fit to maximum margin."""
 
-    @app.command("demo")
-    def run_demo(
-        out: Annotated[
-            Path,
-            typer.Option(
-                "--out", metavar="DIR", file_okay=False, help="Folder for path.png and report.html."
-            ),
-        ] = Path("demo"),
-    ) -> None:
-        """Fit and certify a path on data that ship with scikit-learn; print it, draw it, make a page."""
-        from . import demo
-
-        result = demo.compute()
-        console.print(demo.table(result))
-        console.print(demo.summary(result), markup=False)
-        for what, write in (("picture", partial(demo.write, result)), ("page", demo.write_page)):
-            try:
-                console.print(f"{what.capitalize()}: {write(out)}", markup=False, soft_wrap=True)
-            except (ImportError, OSError) as error:
-                errors.print(f"No {what}. {error}", markup=False, soft_wrap=True)
-                raise typer.Exit(1) from None
-        console.print("Open the page in a browser and move its slider.")
-
+    app.command()(demo.demo)
     for command, epilog in (
         (fit.fit, fit.EPILOG),
         (predict.predict, predict.EPILOG),

@@ -1,15 +1,8 @@
 """Data sets: seeded generators of the paper's synthetic sets, and loaders of real ones."""
 
-from .sets import (
-    Dataset,
-    gaussian_mixture,
-    load_20newsgroups,
-    load_a9a,
-    load_htru2,
-    load_ijcnn1,
-    load_mnist,
-    toy,
-)
+from .dataset import Dataset
+from .generators import gaussian_mixture, toy
+from .loaders import load_20newsgroups, load_a9a, load_htru2, load_ijcnn1, load_mnist
 
 __all__ = [
     "Dataset",

@@ -1,4 +1,4 @@
-"""Where the files of real data sets are found: a folder of one's own, the cache, the web."""
+"""Where the files of real data sets are found: the data folder, the web."""
 
 import bz2
 import io
@@ -156,12 +156,12 @@ def own_file(name: str) -> Path | None:
     return path if path is not None and path.is_file() else None
 
 
-def find_file(name: str, *, sources: Mapping[str, Source] = SOURCES, cache: Path | None = None) -> Path:
-    """Return the path of a data file, downloaded into the cache if it is nowhere else.
+def find_file(name: str, *, sources: Mapping[str, Source] = SOURCES) -> Path:
+    """Return the path of a data file, downloaded into the data folder if it is not there.
 
-    Three places are searched: the folder that the environment variable MARGINPATH_DATA names,
-    the cache folder, and the addresses of the file's `Source`. Only a download whose checksum is
-    right enters the cache. The last two places need the extra `data`.
+    The data folder is the one that the environment variable MARGINPATH_DATA names, or else the user's cache
+    folder for marginpath. A file that MARGINPATH_DATA holds is taken as it is, and only a download whose
+    checksum is right enters the folder. All but reading from MARGINPATH_DATA needs the extra `data`.
 
     Parameters
     ----------
@@ -169,8 +169,6 @@ def find_file(name: str, *, sources: Mapping[str, Source] = SOURCES, cache: Path
         Path of the file inside a data folder, a key of `sources`.
     sources : mapping from str to Source
         Where each file is published.
-    cache : Path or None
-        The cache folder. None: the user's cache folder for marginpath.
 
     Returns
     -------
@@ -180,7 +178,7 @@ def find_file(name: str, *, sources: Mapping[str, Source] = SOURCES, cache: Path
     Raises
     ------
     FileNotFoundError
-        If none of the three places has the file; the message tells what happened at each.
+        If neither the folder nor an address has the file; the message tells what happened at each.
 
     Examples
     --------
@@ -192,30 +190,27 @@ def find_file(name: str, *, sources: Mapping[str, Source] = SOURCES, cache: Path
     holding = f"Or set {FOLDER_VARIABLE} to a folder that holds {name}."
     for package in ("tqdm", "pooch"):  # pooch draws its progress bar with tqdm
         pooch = require(package, extra="data", what="Downloads", otherwise=holding)
-    cache = Path(pooch.os_cache("marginpath")) if cache is None else cache
-    if (cached := cache / name).is_file():
-        return cached
+    store = pooch.create(pooch.os_cache("marginpath"), base_url="", env=FOLDER_VARIABLE)
+    if (file := Path(store.path, name)).is_file():
+        return file
 
     failures = []
     for url in sources[name].urls:
         try:
-            _download(pooch, url, sources[name], cached)
-            return cached
+            return _download(pooch, store, name, url, sources[name])
         except _FAILURES as failure:
             failures.append(f"{url} failed: {type(failure).__name__}: {failure}")
-    folder = os.environ.get(FOLDER_VARIABLE)
-    state = f'is "{folder}", without this file' if folder else "is not set"
+    state = "is" if os.environ.get(FOLDER_VARIABLE) else "is not set; the cache folder is"
     raise FileNotFoundError(
-        f"{name} was not found in any of three places.\n"
-        f"1. The folder of one's own: {FOLDER_VARIABLE} {state}.\n"
-        f'2. The cache folder: "{cache}" does not have it.\n'
-        f"3. The web: {'; '.join(failures)}.\n"
+        f"{name} was not found in either of two places.\n"
+        f'1. The data folder: {FOLDER_VARIABLE} {state} "{store.path}", without this file.\n'
+        f"2. The web: {'; '.join(failures)}.\n"
         f"Try again when the address can be reached. {holding}"
     )
 
 
-def _download(pooch: Any, url: str, source: Source, target: Path) -> None:
-    """Fetch one file, unpack, check and convert it; it appears in the cache whole or not at all."""
+def _download(pooch: Any, store: Any, name: str, url: str, source: Source) -> Path:
+    """Fetch one file, unpack, check and convert it; it appears in the store whole or not at all."""
 
     def fetch(url: str, file: str, store: Any) -> None:
         pooch.HTTPDownloader(progressbar=True, chunk_size=2**16)(url, file, store)
@@ -225,10 +220,12 @@ def _download(pooch: Any, url: str, source: Source, target: Path) -> None:
         download = Path(file)
         try:
             download.write_bytes(source.convert(download.read_bytes()))
-            return str(download.replace(target))
+            return str(download.replace(store.path / name))
         finally:
             download.unlink(missing_ok=True)
 
-    # pooch compares the checksum between the two, and deletes what has another one.
-    name, folder = f"{target.name}.download", target.parent
-    pooch.retrieve(url, source.sha256, fname=name, path=folder, downloader=fetch, processor=convert)
+    # pooch compares the checksum between the two, and deletes what has another one. Its own processors
+    # unpack only after that; the checksums are those of the content, whatever archive it came in.
+    part = f"{name}.download"
+    store.registry[part], store.urls[part] = source.sha256, url
+    return Path(store.fetch(part, downloader=fetch, processor=convert))

@@ -25,8 +25,6 @@ from ..solvers import (
     NormalizedGradientState,
     Pegasos,
     Perceptron,
-    Screened,
-    ScreenedState,
     SmoothPerceptronState,
     State,
     Subgradient,
@@ -96,7 +94,6 @@ for _cls in (
     *(MirrorDescent, MirrorDescentState),
     *(NormalizedGradient, NormalizedGradientState),
     *(Perceptron, SmoothPerceptronState),
-    *(Screened, ScreenedState),
     *(Pegasos, Subgradient, SubgradientState, State),
 ):
     register(_cls)

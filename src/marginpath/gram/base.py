@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from ..arrays import Array, as_floating, blocks, device, namespace, to_numpy
-from ..kernels.functions import Laplacian, ProductKernel, as_kernel
+from ..kernels.functions import as_kernel
 from ..parallel import one_blas_thread
 from .compensated import compensated_product, relative_error
-from .filling import check_positive_semidefinite, fill_from_callable, fill_symmetric, require_memory
 from .fingerprints import probe
-from .precision import as_precision
 from .spectrum import EXACT, Spectrum, exact_spectrum, lanczos, seed_of
 
 if TYPE_CHECKING:
@@ -131,22 +129,9 @@ class Gram(ABC):
             multiplies by it with operands of 11 significant bits and float32 sums; "bfloat16" stores it in
             half the memory, rounded to 8 significant bits.
         """
-        from .dense import DenseGram
+        from .dense import dense_of_kernel
 
-        X, kernel = as_floating(X, "X"), as_kernel(kernel, **params)
-        numbers = as_precision(precision, X)
-        X = numbers.samples(X)
-        require_memory(X.shape[0], numbers.storage(X), X)
-        excess = 0.0
-        if isinstance(kernel, (ProductKernel, Laplacian)):
-            K = fill_symmetric(kernel, X, numbers.storage(X))
-        else:
-            K = fill_from_callable(kernel, X)
-            excess = check_positive_semidefinite(K)
-            K = namespace(X).astype(K, numbers.storage(X), copy=False)
-        return DenseGram(
-            K, lambda Z: kernel(matching(Z, X.shape[1], "features"), X), numbers, excess, source=(X, kernel)
-        )
+        return dense_of_kernel(as_floating(X, "X"), as_kernel(kernel, **params), precision)
 
     @staticmethod
     def from_matrix(K: Array) -> DenseGram:
@@ -154,10 +139,9 @@ class Gram(ABC):
 
         It must be symmetric and without clearly negative eigenvalues.
         """
-        from .dense import DenseGram
+        from .dense import dense_of_matrix
 
-        K = as_floating(K, "K")
-        return DenseGram(K, excess=check_positive_semidefinite(K))
+        return dense_of_matrix(as_floating(K, "K"))
 
     @staticmethod
     def linear(X: Array) -> LinearGram:

@@ -18,7 +18,7 @@ from .cluster import Rows, gram_of
 from .device import DeviceTiledGram
 from .filling import matrix_bytes
 from .memory import available_memory
-from .precision import LADDER, as_precision
+from .precision import as_precision, next_finer
 from .tiled import TiledGram, kernel_diagonal
 
 logger = logging.getLogger("marginpath")
@@ -132,7 +132,7 @@ def with_gram(
         result = _attempt(X, kernel, constant, place, work)
         if _finite(result):
             return result
-        coarse, finer = place.precision or X.dtype, _next(place.precision, X)
+        coarse, finer = place.precision or X.dtype, next_finer(place.precision, X)
         if finer is None:
             raise FloatingPointError(
                 f"The path is not finite in {coarse}, the finest precision there is. Check the "
@@ -264,9 +264,3 @@ def _say(how: str, n: int, reason: str) -> None:
 def _finite(result: Any) -> bool:
     state = getattr(result, "path", result).last
     return all_finite(state.u) and all_finite(state.scores)
-
-
-def _next(precision: str | None, X: Array) -> str | None:
-    """Return the next finer precision, or None where there is none."""
-    now = precision or str(X.dtype).rpartition(".")[2]
-    return LADDER[LADDER.index(now) + 1] if now in LADDER[:-1] else None

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, as_floating, blocks, is_numpy, namespace, take_rows, to_numpy
-from ..kernels.functions import Kernel
+from ..kernels.functions import Kernel, Laplacian, ProductKernel
 from ..parallel import for_each, product
 from .base import SLACK, Gram, matching
 from .compensated import compensated_product, relative_error
+from .filling import check_positive_semidefinite, fill_from_callable, fill_symmetric, require_memory
 from .fingerprints import fingerprint, row_codes
-from .precision import PRECISIONS, Precision
+from .precision import PRECISIONS, Precision, as_precision
 
 _ROWS = 64  # gathered at a time
 
@@ -97,6 +98,35 @@ class DenseGram(Gram):
     def cross(self, Z: Array) -> Array:
         """Return the block k(z_i, x_j); for a Gram matrix given as such, Z is that block."""
         return self._cross(as_floating(Z, "Z"))
+
+
+def dense_of_kernel(X: Array, kernel: Kernel, precision: str | None = None) -> DenseGram:
+    """Compute the matrix and store it; see :meth:`Gram.from_kernel`.
+
+    Examples
+    --------
+    >>> dense_of_kernel(np.array([[1.0], [2.0]]), lambda X, Z: X @ Z.T).K
+    array([[1., 2.],
+           [2., 4.]])
+    """
+    numbers = as_precision(precision, X)
+    X = numbers.samples(X)
+    require_memory(X.shape[0], numbers.storage(X), X)
+    excess = 0.0
+    if isinstance(kernel, (ProductKernel, Laplacian)):
+        K = fill_symmetric(kernel, X, numbers.storage(X))
+    else:
+        K = fill_from_callable(kernel, X)
+        excess = check_positive_semidefinite(K)
+        K = namespace(X).astype(K, numbers.storage(X), copy=False)
+    return DenseGram(
+        K, lambda Z: kernel(matching(Z, X.shape[1], "features"), X), numbers, excess, source=(X, kernel)
+    )
+
+
+def dense_of_matrix(K: Array) -> DenseGram:
+    """Take a matrix as it is, if it is a kernel's; see :meth:`Gram.from_matrix`."""
+    return DenseGram(K, excess=check_positive_semidefinite(K))
 
 
 def _is_transposed(K: Array) -> bool:

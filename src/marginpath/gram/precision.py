@@ -146,6 +146,19 @@ def as_precision(name: str | None, X: Array) -> Precision:
     return PRECISIONS[name]
 
 
+def next_finer(name: str | None, X: Array) -> str | None:
+    """Return the next finer precision than that name, or than the dtype of X; None where there is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> next_finer("bfloat16", np.ones(2)), next_finer(None, np.ones(2))
+    ('tf32', None)
+    """
+    now = name or str(X.dtype).rpartition(".")[2]
+    return LADDER[LADDER.index(now) + 1] if now in LADDER[:-1] else None
+
+
 @contextmanager
 def _tf32(torch: Any) -> Iterator[None]:
     """Let float32 products of torch use TF32, here only."""

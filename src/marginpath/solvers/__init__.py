@@ -11,8 +11,6 @@ from .rivals.normalized_gradient import NormalizedGradient, NormalizedGradientSt
 from .rivals.pegasos import Pegasos
 from .rivals.perceptron import Perceptron, SmoothPerceptronState
 from .rivals.subgradient import Subgradient, SubgradientState
-from .screening.solver import Screened
-from .screening.state import ScreenedState
 from .tikhonov import Tikhonov, TikhonovSolutions
 
 __all__ = [
@@ -32,8 +30,6 @@ __all__ = [
     "NormalizedGradientState",
     "Pegasos",
     "Perceptron",
-    "Screened",
-    "ScreenedState",
     "SmoothPerceptronState",
     "Solver",
     "State",

@@ -17,8 +17,8 @@ from sklearn import datasets as scikit
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from marginpath.datasets import sets as datasets
-from marginpath.datasets.sets import Dataset
+from marginpath import datasets
+from marginpath.datasets import Dataset
 from marginpath.estimators import MarginPathClassifier
 
 from . import data as sets

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 import marginpath as mp
-from marginpath.datasets.sets import Dataset
+from marginpath.datasets import Dataset
 from marginpath.gram.cluster.faults import dask_module
 from marginpath.gram.cluster.rows import Rows
 from marginpath.solvers.coordinate.cluster import ClusterSweeps

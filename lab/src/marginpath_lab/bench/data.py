@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer
 
-from marginpath.datasets import sets as datasets
-from marginpath.datasets.sets import Dataset
+from marginpath import datasets
+from marginpath.datasets import Dataset
 
 #: Samples of the data that contestants warm up on.
 SMALL = 240

@@ -17,10 +17,9 @@ from sklearn import config_context
 from threadpoolctl import threadpool_limits
 
 import marginpath as mp
-from marginpath import parallel
+from marginpath import datasets, parallel
 from marginpath.arrays import to_numpy
-from marginpath.datasets import sets as datasets
-from marginpath.datasets.sets import Dataset
+from marginpath.datasets import Dataset
 from marginpath.devices import torch_device
 from marginpath.gram.device import DeviceTiledGram
 from marginpath.validation.cross_validation import CrossValidatedPath, PathValidation, class_signs

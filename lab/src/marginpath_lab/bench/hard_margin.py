@@ -14,7 +14,7 @@ import numpy as np
 
 import marginpath as mp
 from marginpath.arrays import blocks
-from marginpath.datasets.sets import Dataset
+from marginpath.datasets import Dataset
 
 from . import data as sets
 from . import peers

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 import marginpath as mp
-from marginpath.datasets import sets as datasets
-from marginpath.datasets.sets import Dataset
+from marginpath import datasets
+from marginpath.datasets import Dataset
 
 from . import data as sets
 from .measure import Benchmark, Contestant, Facts, Task

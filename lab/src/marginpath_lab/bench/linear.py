@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.linear_model import SGDClassifier
 from sklearn.svm import LinearSVC
 
-from marginpath.datasets.sets import Dataset
+from marginpath.datasets import Dataset
 
 from . import data as sets
 from . import peers

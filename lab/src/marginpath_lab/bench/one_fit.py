@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from marginpath.datasets import sets as datasets
-from marginpath.datasets.sets import Dataset
+from marginpath import datasets
+from marginpath.datasets import Dataset
 
 from . import data as sets
 from . import peers

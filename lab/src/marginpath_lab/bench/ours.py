@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import marginpath as mp
-from marginpath.datasets.sets import Dataset
+from marginpath.datasets import Dataset
 from marginpath.validation.cross_validation import CrossValidatedPath
 
 from .measure import Facts

@@ -14,7 +14,7 @@ import numpy as np
 
 import marginpath as mp
 from marginpath.arrays import blocks
-from marginpath.datasets.sets import Dataset
+from marginpath.datasets import Dataset
 from marginpath.gram.filling import without_zeros
 from marginpath.parallel import for_each
 from marginpath.validation.cross_validation import DEFAULT_SOLVER, class_signs

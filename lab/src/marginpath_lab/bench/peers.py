@@ -17,7 +17,7 @@ from unittest import mock
 import numpy as np
 from sklearn.model_selection import GridSearchCV
 
-from marginpath.datasets.sets import Dataset
+from marginpath.datasets import Dataset
 from marginpath.extras import require
 
 from .machine import cores

@@ -13,7 +13,7 @@ import numpy as np
 
 import marginpath as mp
 from marginpath.certificates.bounds import MarginProofs, estimated_margin_bounds
-from marginpath.datasets.sets import Dataset
+from marginpath.datasets import Dataset
 
 from . import data as sets
 from .measure import Benchmark, Contestant, Facts, Task

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import marginpath as mp
-from marginpath.datasets.sets import Dataset
+from marginpath.datasets import Dataset
 from marginpath.validation.cross_validation import CrossValidatedPath
 
 from . import data as sets

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import marginpath as mp
-from marginpath.datasets.sets import Dataset
+from marginpath.datasets import Dataset
 
 from . import data as sets
 from .measure import Benchmark, Contestant, Facts, Task
@@ -42,7 +42,7 @@ def _problem(data: Dataset, dtype: Any) -> mp.Problem:
 
 
 def _screened() -> Any:
-    from marginpath.solvers.screening.solver import Screened
+    from marginpath.experimental import Screened
 
     return Screened(PLAIN)
 

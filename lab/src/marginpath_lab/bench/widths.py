@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import marginpath as mp
-from marginpath.datasets.sets import Dataset
+from marginpath.datasets import Dataset
 
 from . import data as sets
 from . import peers

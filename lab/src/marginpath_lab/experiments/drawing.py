@@ -23,13 +23,22 @@ def picture_files(figure: Any, name: str) -> dict[str, bytes]:
     """Return name.svg and name.png; equal figures give equal files."""
     import matplotlib
 
-    files = {}
+    vectors, pixels = io.BytesIO(), io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": name}):
-        for ending, options in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 160})):
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format=ending, **options)
-            files[f"{name}.{ending}"] = buffer.getvalue()
-    return files
+        figure.savefig(vectors, format="svg", metadata={"Date": None})
+        figure.savefig(pixels, format="png", dpi=130)
+    return {f"{name}.svg": vectors.getvalue(), f"{name}.png": with_palette(pixels)}
+
+
+def with_palette(picture: io.BytesIO) -> bytes:
+    """Return a png of 128 colours: a third of the bytes, and of curves on white nobody sees a difference."""
+    from PIL import Image
+
+    colours = Image.open(picture).convert("RGB")
+    # k-means moves the colours of the median cut to where lines and bands have theirs.
+    few = colours.quantize(128, kmeans=1, dither=Image.Dither.NONE)
+    few.save(compact := io.BytesIO(), format="png", optimize=True)
+    return compact.getvalue()
 
 
 def tidy(panel: Any) -> None:

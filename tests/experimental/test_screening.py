@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from naive import dual_descent, random_problem, separable
 
 import marginpath as mp
+from marginpath.experimental import Screened
+from marginpath.experimental.screening import compiled as passes
+from marginpath.experimental.screening.state import BOUND, FREE, ZERO, all_rest, best_horizon, distance, slack
+from marginpath.experimental.screening.stored import Block, StoredMatrix
 from marginpath.gram import DenseGram
 from marginpath.losses import Logistic
-from marginpath.solvers.screening import compiled as passes
-from marginpath.solvers.screening.solver import Screened
-from marginpath.solvers.screening.state import BOUND, FREE, ZERO, all_rest, best_horizon, distance, slack
-from marginpath.solvers.screening.stored import Block, StoredMatrix
 
 SCHEDULES = [
     mp.PowerDecay(4.0),

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...arrays import Array
 from ...problem import Problem
-from ..base import State
+from ...solvers.base import State
 from .stored import StoredMatrix
 
 #: The role of a coordinate: rests at 0, rests at the bound, free.

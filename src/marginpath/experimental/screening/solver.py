@@ -11,7 +11,7 @@ from ...arrays import Array
 from ...losses import Hinge
 from ...problem import Problem
 from ...schedules import box_size
-from ..dual_descent import DualDescent
+from ...solvers.dual_descent import DualDescent
 from .state import (
     BOUND,
     FREE,
@@ -59,7 +59,7 @@ class Screened:
     Examples
     --------
     >>> import numpy as np, marginpath as mp
-    >>> from marginpath.solvers.screening.solver import Screened
+    >>> from marginpath.experimental import Screened
     >>> data = mp.datasets.toy()
     >>> problem = mp.Problem(mp.Gram.from_kernel(data.X, mp.Linear()), data.y)
     >>> plain = mp.DualDescent(mp.PowerDecay(4.0), mp.Inertia(3))
