@@ -87,6 +87,27 @@ def estimated_margin_upper(problem: Problem, state: State) -> Array:
     return estimated_margin_bounds(problem, state)[1]
 
 
+def gap(problem: Problem, state: State) -> Array:
+    """Return the duality gap at λ_t over the primal objective: how far u is from the solution there, at most.
+
+    Where every margin is positive, w over the smallest of them has no loss at all: the lower one of the two
+    objectives counts, also where λ_t = 0. With an intercept, |Σ y_i u_i| over Σ |u_i| counts if it is more.
+    """
+    xp = problem.xp
+    squared = problem.squared_norm(state.u, state.scores)
+    absolute = duality_gap(problem, state)
+    dual = -squared / 2 - xp.sum(state.u, axis=0)
+    least = functional_margin(problem, state)
+    separated = _ratio(problem, squared / 2, xp.where(least > 0, least**2, xp.zeros_like(least)))
+    primal = dual + absolute
+    primal = xp.where((least > 0) & (separated < primal), separated, primal)
+    relative = xp.where(primal < float("inf"), _ratio(problem, primal - dual, primal), xp.ones_like(primal))
+    if not problem.intercept:
+        return relative
+    untied = xp.abs(xp.sum(problem.Y * state.u, axis=0))
+    return xp.maximum(relative, _ratio(problem, untied, -xp.sum(state.u, axis=0)))
+
+
 #: The metrics that ``observe`` knows by name.
 METRICS: dict[str, Metric] = {
     "margin": margin,
@@ -97,6 +118,7 @@ METRICS: dict[str, Metric] = {
     "dual_objective": dual_objective,
     "regularized_dual_objective": regularized_dual_objective,
     "duality_gap": duality_gap,
+    "gap": gap,
     "margin_lower": margin_lower,
     "margin_upper": margin_upper,
     "estimated_margin_lower": estimated_margin_lower,
@@ -145,7 +167,7 @@ class Reference:
 
     def margin_gap(self, problem: Problem, state: State) -> Array:
         """Return M(w*/‖w*‖) − M(w/‖w‖)."""
-        best = problem.smallest(problem.margins(self.scores)) / self.norm
+        best = problem.smallest_margin(problem.margins(self.scores)) / self.norm
         return best - margin(problem, state)
 
     def _distance(self, problem: Problem, state: State, a: Any, b: Any) -> Array:
@@ -183,7 +205,7 @@ class HeldOutError:
     def __call__(self, problem: Problem, state: State) -> Array:
         """Return the share of samples with y f(x) ≤ 0."""
         xp = problem.xp
-        decision = self.cross @ (-problem.Y * state.u)
+        decision = self.cross @ (-problem.Y * state.u) - getattr(state, "offset", 0.0)
         return xp.mean(xp.astype(self.y * decision <= 0, self.y.dtype), axis=0)
 
 

@@ -4,7 +4,8 @@ With Z = diag(y) X, A = Z Zᵀ = diag(y) K diag(y) and w = −Zᵀu, the dual of
 
     min D_λ(u) = ½ ‖Zᵀu‖² + Σ_i u_i   over   u ∈ [−1/λ, 0]ⁿ,
 
-and D_∞, over u ≤ 0, is the dual of the hard-margin problem min ‖w‖ s.t. y_i⟨w, x_i⟩ ≥ 1.
+and D_∞, over u ≤ 0, is the dual of the hard-margin problem min ‖w‖ s.t. y_i⟨w, x_i⟩ ≥ 1. With an intercept
+that is not penalized, y_i (⟨w, x_i⟩ + b), the dual has the constraint Σ y_i u_i = 0.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ class Problem:
     box_scale : float or array (k,), optional
         Column j lives in the box [−s_j/λ_t, 0], so that one run carries several λ0 (that of column j
         is λ0/s_j).
+    intercept : bool
+        Whether the classifier has an intercept, which is not penalized, as in scikit-learn's SVC. Only
+        :class:`SolutionPath` solves this problem.
 
     Examples
     --------
@@ -51,6 +55,8 @@ class Problem:
         y: Array,
         sample_weight: Array | None = None,
         box_scale: Array | float | None = None,
+        *,
+        intercept: bool = False,
     ) -> None:
         if not isinstance(gram, Gram):
             raise TypeError(
@@ -68,7 +74,7 @@ class Problem:
                 f"box_scale must be positive, one number or one for each of the columns of y "
                 f"(shape {labels.shape[1:]}), got {box_scale!r}."
             )
-        self.gram = gram
+        self.gram, self.intercept = gram, bool(intercept)
         self.Y = self._array(labels)
         self.mass = self._array(_representable(mass, self.Y.dtype, gram.xp))
         self.box_scale = self._array(scale * np.ones(labels.shape[1:]))
@@ -110,6 +116,27 @@ class Problem:
         """Return the minimum over the samples that count, per column."""
         xp = self.xp
         return xp.min(xp.where(self.mass > 0, values, xp.full_like(values, float("inf"))), axis=0)
+
+    def smallest_margin(self, margins: Array) -> Array:
+        """Return min_i m_i per column, of margins without an intercept: with it, at its best value.
+
+        The best intercept makes the smallest margins of the two classes equal.
+
+        Examples
+        --------
+        >>> import numpy as np, marginpath as mp
+        >>> gram = mp.Gram.linear(np.array([[3.0], [1.0]]))
+        >>> margins = np.array([3.0, -1.0])  # of w = 1, with labels 1 and −1
+        >>> [float(mp.Problem(gram, [1, -1], intercept=b).smallest_margin(margins)) for b in (False, True)]
+        [-1.0, 1.0]
+        """
+        if not self.intercept:
+            return self.smallest(margins)
+        infinity = self.xp.full_like(margins, float("inf"))
+        up, down = (
+            self.smallest(self.xp.where(side, margins, infinity)) for side in (self.Y > 0, self.Y < 0)
+        )
+        return (up + down) / 2
 
     def dual_objective(self, u: Array, scores: Array) -> Array:
         """Return D_∞(u) = ½ ‖Zᵀu‖² + Σ u_i, per column; it equals D_λ(u) inside the box."""
@@ -158,7 +185,7 @@ class Problem:
     def columns(self, index: Array) -> Problem:
         """Return the problem of some of the columns, on the same Gram matrix."""
         part = object.__new__(Problem)
-        part.gram, part.sample_weight = self.gram, self.sample_weight
+        part.gram, part.sample_weight, part.intercept = self.gram, self.sample_weight, self.intercept
         for name in ("Y", "mass", "box_scale"):
             setattr(part, name, self.xp.take(getattr(self, name), index, axis=-1))
         return part
@@ -183,6 +210,7 @@ class Problem:
         digest = hashlib.sha256()
         for values in (self.Y, self.mass, self.box_scale):
             digest.update(np.ascontiguousarray(to_numpy(values)).data)
+        digest.update(b"intercept" * self.intercept)
         return {
             "shape": list(self.shape),
             "dtype": str(self.gram.dtype).rpartition(".")[2],

@@ -1,7 +1,8 @@
 """Certificates: what a dual vector proves, rounding included; and estimates of it, which cost nothing.
 
 The maximum margin is max min_i y_i⟨w, x_i⟩ over ‖w‖ ≤ 1. For any v = −u ≥ 0 with m = A v and
-‖w‖² = vᵀm > 0 it lies between min_i m_i / ‖w‖ and ‖w‖ / Σ v_i.
+‖w‖² = vᵀm > 0 it lies between min_i m_i / ‖w‖ and ‖w‖ / Σ v_i. With an intercept, y_i (⟨w, x_i⟩ + b), the
+lower end has the mean of the smallest m_i of the two classes, and the upper one holds if Σ y_i v_i = 0.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import scipy.sparse as sp
 
 from ..arrays import Array, to_numpy
 from ..files.records import register
+from ..gram.base import SLACK
 from ..gram.compensated import compensated_product, relative_error
 from ..losses import Hinge
 from ..parallel import one_blas_thread
@@ -34,7 +36,8 @@ def margin_bounds(problem: Problem, u: Array) -> tuple[Array, Array]:
     is added, so that they hold for any u, whatever solver it comes from. "The data" are the features of
     ``Gram.linear``, the samples of a Gram matrix that is not stored, and else the kernel values as they are
     stored; of a margin that is too small for their precision, ``gram.resolution``, nothing is claimed. An
-    upper end ≤ ε says that nothing separates the data with a margin over ε.
+    upper end ≤ ε says that nothing separates the data with a margin over ε; nothing with an intercept, where
+    the problem has one.
 
     Parameters
     ----------
@@ -77,8 +80,8 @@ def estimated_margin_bounds(problem: Problem, state: State) -> tuple[Array, Arra
     scores = state.scores - getattr(state, "offset", 0.0)  # an intercept is no part of K(Y∘u)
     squared, total = problem.squared_norm(-v, scores), xp.sum(v, axis=0)
     norm = xp.sqrt(xp.maximum(squared, xp.zeros_like(squared)))
-    one, cap = xp.ones_like(norm), problem.smallest(problem.roots)
-    lower = problem.smallest(problem.margins(scores)) / xp.where(norm > 0, norm, one)
+    one, cap = xp.ones_like(norm), problem.smallest_margin(problem.roots)
+    lower = problem.smallest_margin(problem.margins(scores)) / xp.where(norm > 0, norm, one)
     upper = norm / xp.where(total > 0, total, one)
     return xp.where(norm > 0, lower, 0 * norm), xp.minimum(xp.where(total > 0, upper, cap), cap)
 
@@ -148,11 +151,18 @@ def _proved(problem: Problem, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     v = np.where(np.isfinite(v).all(axis=0), v, 0.0)
     v = np.ldexp(v, -_exponent(v))
     v = np.ldexp(v, -_exponent(roots * v))  # √K_ii v_i ≤ 1
-    cap = np.where(counts, roots, np.inf).min(axis=0)
+    every, relative = np.ones(len(v)), relative_error(len(v))
     found, floor = gram.enclose(Y * v), gram.resolution**0.5 * gram.length(v)
     high = np.maximum(found.high, floor)
-    total = compensated_product(v, np.ones(len(v))) * (1 - relative_error(len(v)))
-    smallest = np.where(counts, Y * found.product - found.error, np.inf).min(axis=0)
+    total = compensated_product(v, every) * (1 - relative)
+    if problem.intercept:  # taking the excess of one class away changes w by no more than this
+        excess = SLACK * (np.abs(compensated_product(Y * v, every)) + 2 * relative * total)
+        high, total = high + SLACK * excess * np.where(counts, roots, 0).max(axis=0), total - SLACK * excess
+    sides = (counts & (Y > 0), counts & (Y < 0)) if problem.intercept else (counts, counts)
+    cap, smallest = (
+        sum(np.where(side, values, np.inf).min(axis=0) for side in sides) / 2
+        for values in (roots, Y * found.product - found.error)
+    )
     smallest = np.where(found.low >= floor, smallest, np.minimum(smallest, 0))  # w may be 0
     norm = np.where(smallest > 0, high, found.low)
     some, w = total > 0, (total > 0) & (norm > 0)

@@ -131,6 +131,11 @@ def maximum_margin(
     """
     if not 0 < tol < 1:
         raise ValueError(f"tol is the relative gap of the bounds and must be between 0 and 1, got {tol!r}.")
+    if problem.intercept:
+        raise ValueError(
+            "maximum_margin knows no intercept that is not penalized. Give a problem without one, on a "
+            "kernel plus a constant."
+        )
     gram, shape = problem.gram.in_double(), problem.shape
     Y = (to_numpy(problem.Y) * (to_numpy(problem.mass) > 0)).astype(np.float64).reshape(shape[0], -1)
     root = np.sqrt(to_numpy(gram.diagonal).astype(np.float64))

@@ -134,6 +134,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
             self._definition = None  # should this fit fail, there is nothing to go on with
             self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.method_ = self._resolved_method(X)
+        intercept = self.fit_intercept and self._frees_intercept and choice.free_intercept
         told = StepCallbacks(self, X, y, self._attributes_at)
         follower = Follower(
             choice=choice,
@@ -146,11 +147,13 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
             callbacks=(self._watch, told, *WATCHERS.get(), *([Progress()] if self.verbose else [])),
             deadline=None if self.time_limit is None else begin + self.time_limit,
             before=before,
+            intercept=intercept,
         )
         with parallel.limited(self.n_jobs), one_blas_thread():
             if before is None:
                 self._prepare(X, sample_weight)
-                self.constant_ = self._constant_of(X, sample_weight) if self.fit_intercept else 0.0
+                penalized = self.fit_intercept and not intercept
+                self.constant_ = self._constant_of(X, sample_weight) if penalized else 0.0
             followed = self._search(X, follower)
         self._keep(followed, sample_weight)
         self._definition = definition
@@ -194,7 +197,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         True
         """
         self._require_step(step)
-        u = self.models_.u(step)
+        u = self.models_.u(step).astype(str(self.X_fit_.dtype).rpartition(".")[2], copy=False)
         return np.asarray(-class_signs(self.codes_, len(self.classes_)).astype(u.dtype) * u)
 
     @available_if(_tells_probabilities)
@@ -262,8 +265,13 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
 
     def _attributes_at(self, step: int) -> dict[str, Any]:
         """Return what the classifier is made of at a step."""
-        intercept = beside(self.constant_ * self.coefficients(step).sum(axis=0), self.X_fit_)
+        intercept = beside(self._intercept(step, self.coefficients(step)), self.X_fit_)
         return {"step_": step, "C_": self.models_.bound(step), "intercept_": intercept}
+
+    def _intercept(self, step: int, coefficients: np.ndarray) -> np.ndarray:
+        """Return the intercept, of which one of the two parts is 0: penalized, and not."""
+        free = np.atleast_1d(self.path_.rows.at("offset", step)).astype(coefficients.dtype)
+        return np.asarray(free + self.constant_ * coefficients.sum(axis=0))
 
     def _constant_of(self, X: Any, sample_weight: np.ndarray | None) -> float:
         """Return what is added to the kernel: a tenth of the mean of k(x, x), if intercept_scaling is 1.
@@ -304,6 +312,11 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
             raise ValueError(f"step must be a whole number from 1 to n_iter_ = {last}, got {step!r}.")
 
     @property
+    def _frees_intercept(self) -> bool:
+        """Whether the solver knows an intercept that is not penalized."""
+        return False
+
+    @property
     def _sparse(self) -> str | bool:
         return "csr" if get_tags(self).input_tags.sparse else False
 
@@ -323,8 +336,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         values = self._decide_by(rows, beside(np.hstack(coefs), self.X_fit_))
         for step, coef in enumerate(coefs):
             own = slice(step * coef.shape[1], (step + 1) * coef.shape[1])
-            intercept = self.constant_ * coef.sum(axis=0)
-            yield values[:, own] + beside(intercept, self.X_fit_)
+            yield values[:, own] + beside(self._intercept(step + 1, coef), self.X_fit_)
 
     def _squeezed(self, decision: Array) -> Array:
         return decision[:, 0] if len(self.classes_) == 2 else decision

@@ -45,6 +45,7 @@ class ByFolds(Choice):
             groups=fit.groups,
             sample_weight=fit.fit_weight,
             score_weight=fit.sample_weight,
+            intercept=fit.intercept,
         )
         patience = None if ask.n_iter_no_change == "auto" else ask.n_iter_no_change
         stop = NoImprovement("scores", validation.patience, steps=patience)
@@ -104,10 +105,13 @@ class ByRule(Choice):
     def follow(self, gram: Gram, fit: Follower) -> Followed:
         """Let the rule choose."""
         codes = np.unique(fit.y, return_inverse=True)[1]
-        problem = Problem(gram, class_signs(codes, int(codes.max()) + 1), fit.fit_weight)
+        signs = class_signs(codes, int(codes.max()) + 1)
+        problem = Problem(gram, signs, fit.fit_weight, intercept=fit.intercept)
         observe: dict[str, Callable[..., Array]] = {
             "bound": metrics.bound,
             "error": metrics.error,
+            "gap": metrics.gap,
+            "offset": _offset,
             "estimated_margin_bounds": _estimated_margin_bounds,
             **getattr(self.rule, "observed", {}),
         }
@@ -136,6 +140,11 @@ class ByRule(Choice):
         choose = getattr(self.rule, "choose", None)
         step = path.end if choose is None else int(np.median(choose(path, problem)))
         return Followed(path, step, fit.proofs(problem, path))
+
+    @property
+    def free_intercept(self) -> bool:  # type: ignore[override]
+        """Whether the rule takes an intercept that is not penalized."""
+        return bool(getattr(self.rule, "free_intercept", True))
 
 
 class ByNothing(ByRule):
@@ -175,7 +184,7 @@ class ByDiscrepancy(ByRule):
 class ByMargin(ByRule):
     """The maximum margin; coordinate sweeps end with the exact solution."""
 
-    exact = True
+    exact, free_intercept = True, False
     _why = "the maximum margin was asked for, and this step is the closest to it"
 
     def is_unfinished(self, followed: Followed, method: str) -> bool:
@@ -247,6 +256,10 @@ def as_choice(classifier: Any) -> Choice:
     if stopping is None:
         return ByNothing(classifier)
     return (CHOICES.get(stopping, ByRule) if isinstance(stopping, str) else ByRule)(classifier)
+
+
+def _offset(problem: Problem, state: State) -> Array:
+    return -getattr(state, "offset", problem.xp.zeros_like(state.bound))
 
 
 def _estimated_margin_bounds(problem: Problem, state: State) -> Array:

@@ -71,10 +71,15 @@ class MarginPathClassifier(BasePathClassifier):
         At most so many steps.
     time_limit : float, optional
         Seconds, after which the best model so far is kept, with a warning.
+    path_tol : float
+        For method="coordinate": the duality gap of every step, over its objective. Every step is the SVM at
+        its C to this accuracy; one that is not is never chosen silently.
     fit_intercept : bool
-        Add a constant to the kernel, and so an intercept to the classifier.
+        Whether the classifier has an intercept, which is not penalized, as in SVC. Algorithms 1 and 2, the
+        linear kernel, stopping="margin" and :class:`marginpath.LeaveOneOut` add a constant to the kernel
+        instead, whose part of the norm is penalized.
     intercept_scaling : float
-        The constant is its square times a tenth of the mean of k(x, x).
+        That constant is its square times a tenth of the mean of k(x, x).
     class_weight : dict or "balanced", optional
         Weights of the classes, as in scikit-learn.
     warm_start : bool
@@ -109,7 +114,7 @@ class MarginPathClassifier(BasePathClassifier):
     intercept_ : array (n_columns,)
         Two classes share one column.
     constant_ : float
-        What is added to the kernel for the intercept.
+        What is added to the kernel for an intercept that is penalized; 0 where it is not.
     X_fit_, codes_ : array (n_samples, n_features), array of int (n_samples,)
         The training samples, and the class of each as an index into ``classes_``.
     path_ : Path
@@ -150,6 +155,7 @@ class MarginPathClassifier(BasePathClassifier):
         "degree": [Interval(Integral, 1, None, closed="left")],
         "coef0": [Interval(Real, 0, None, closed="left")],
         "kernel_params": [dict, None],
+        "path_tol": [Interval(Real, 0, 1, closed="neither")],
         "precision": [StrOptions({"float32", "tf32", "bfloat16"}), None],
         "cache_size": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
     }
@@ -174,6 +180,7 @@ class MarginPathClassifier(BasePathClassifier):
         tol: float = 1e-4,
         max_iter: int | str = "auto",
         time_limit: float | None = None,
+        path_tol: float = 1e-3,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: Any = None,
@@ -201,6 +208,7 @@ class MarginPathClassifier(BasePathClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
+        self.path_tol = path_tol
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
@@ -222,6 +230,10 @@ class MarginPathClassifier(BasePathClassifier):
     def support_vectors_(self) -> Any:
         """The training samples with a coefficient."""
         return samples_of(self.X_fit_).take(self.support_)
+
+    @property
+    def _frees_intercept(self) -> bool:
+        return self.method_ == "coordinate" and self.kernel != "linear"
 
     def _check_settings(self, choice: Choice) -> None:
         super()._check_settings(choice)

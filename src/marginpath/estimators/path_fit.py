@@ -18,7 +18,7 @@ from ..path.path import Path, Status
 from ..path.run import Callback
 from ..problem import Problem
 from ..schedules import GeometricDecay, Schedule
-from ..solvers import CoordinateDescent, DualDescent, Solver
+from ..solvers import CoordinateDescent, DualDescent, SolutionPath, Solver
 from ..solvers.coordinate.cluster import ClusterSweeps
 from ..validation.cross_validation import DEFAULT_SOLVER, CrossValidatedPath
 
@@ -68,6 +68,8 @@ class Choice(ABC):
     has_probabilities: ClassVar[bool] = False
     #: Whether the maximum margin itself is asked for, so that no sweep may rest before it.
     exact: ClassVar[bool] = False
+    #: Whether the intercept may go unpenalized.
+    free_intercept: bool = True
     #: Who judges the steps by held-out samples, and how the error is then called.
     judge: ClassVar[str] = ""
     judged: ClassVar[str] = ""
@@ -120,6 +122,7 @@ class Follower:
     callbacks: tuple[Callback, ...] = ()
     deadline: float | None = None
     before: Followed | None = None
+    intercept: bool = False
 
     @property
     def late(self) -> bool:
@@ -157,6 +160,8 @@ class Follower:
     def solver(self, problem: Problem) -> Solver[Any]:
         """Return the solver of the method, with the schedule as asked for."""
         schedule = None if self.choice.classifier.schedule == "auto" else self.choice.classifier.schedule
+        if self.method == "coordinate" and problem.gram.space == "samples" and not self.choice.exact:
+            return SolutionPath(schedule, tol=self.choice.classifier.path_tol)
         if self.method == "coordinate":
             sweeps = SWEEPS if problem.gram.space == "samples" else FEATURE_SWEEPS
             tol = 0.0 if self.choice.exact else sweeps.tol
@@ -170,6 +175,11 @@ class Follower:
         _, norm = problem.gram.norm_bounds(problem.sample_weight, rtol=1e-10)
         return DualDescent(schedule, momentum, step_size=1 / norm if norm > 0 else None)
 
+    @staticmethod
+    def _gap(followed: Followed) -> float:
+        path = followed.path
+        return float(np.max(path["gap"][path.steps == followed.step]))
+
     def _warn(self, followed: Followed) -> None:
         """Warn of a path that ended before its time."""
         path, kept = followed.path, f"step {followed.step} is kept"
@@ -178,6 +188,11 @@ class Follower:
             reason = f"The time limit of {limit} s was over after {path.last.t} steps; {kept}."
         elif path.ended is Status.INTERRUPTED:
             reason = f"Interrupted after {path.last.t} steps; {kept}."
+        elif self._gap(followed) > getattr(path.solver, "gap_tol", np.inf):
+            reason = (
+                f"No step reached path_tol={self.choice.classifier.path_tol}; {kept}, whose duality gap is "
+                f"{self._gap(followed):.1e} of its objective: it is not the SVM at its C."
+            )
         elif path.ended is Status.STEPS and self.choice.is_unfinished(followed, self.method):
             reason = f"max_iter={path.last.t} was reached before the stopping rule; {kept}. Raise max_iter."
         else:

@@ -97,6 +97,11 @@ def run(
         raise TypeError(f"stop must be a rule such as CertifiedMargin(1e-3), got {stop!r}.")
     observers = as_observers(observe)
     problem.check_range()
+    if problem.intercept and not getattr(solver, "fits_intercept", False):
+        raise ValueError(
+            f"{type(solver).__name__} knows no intercept that is not penalized. Use SolutionPath, or a "
+            f"problem without one on a kernel plus a constant."
+        )
     state = solver.init(problem, start)
     path = Path(
         solver=solver,

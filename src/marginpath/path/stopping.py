@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -225,7 +225,7 @@ def leave_one_out(problem: Problem, state: State) -> Array:
     >>> float(leave_one_out(problem, state))  # no sample tells of another
     1.0
     """
-    _refuse_offset(state)
+    _refuse_intercept(problem)
     xp = problem.xp
     counts = problem.mass > 0
     diagonal = xp.reshape(problem.gram.diagonal, (-1, *(1 for _ in problem.shape[1:])))
@@ -259,6 +259,9 @@ class LeaveOneOut:
     >>> bool(path["test"][rule.choose(path)] < path["test"].min() + 0.01)
     True
     """
+
+    #: What the bound needs of a problem: no intercept, or a penalized one.
+    free_intercept: ClassVar[bool] = False
 
     growth: float = 10.0
 
@@ -347,14 +350,13 @@ def _change(problem: Problem, a: State, b: State) -> np.ndarray:
     return np.asarray(np.sqrt(np.maximum(to_numpy(squared), 0)))
 
 
-def _refuse_offset(state: State) -> None:
-    """Refuse the state of a solver with an intercept that is not penalized."""
-    offset = np.max(np.abs(to_numpy(getattr(state, "offset", np.zeros(())))), initial=0.0)
-    if offset > 0:
+def _refuse_intercept(problem: Problem) -> None:
+    """Refuse a problem with an intercept that is not penalized."""
+    if problem.intercept:
         raise ValueError(
-            f"The bound on the leave-one-out error holds without an intercept or with a penalized one, but "
-            f"this state has one that is not penalized (up to {offset:.4g}). Use intercept=None and a kernel "
-            f"plus a constant, or choose the step by cross_validate_path."
+            "The bound on the leave-one-out error holds without an intercept or with a penalized one, but "
+            "this problem has one that is not penalized. Use intercept=False and a kernel plus a constant, "
+            "or choose the step by cross_validate_path."
         )
 
 

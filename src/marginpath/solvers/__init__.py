@@ -11,6 +11,7 @@ from .rivals.normalized_gradient import NormalizedGradient, NormalizedGradientSt
 from .rivals.pegasos import Pegasos
 from .rivals.perceptron import Perceptron, SmoothPerceptronState
 from .rivals.subgradient import Subgradient, SubgradientState
+from .solution_path.solver import SolutionPath, SolutionPathState
 from .tikhonov import Tikhonov, TikhonovSolutions
 
 __all__ = [
@@ -31,6 +32,8 @@ __all__ = [
     "Pegasos",
     "Perceptron",
     "SmoothPerceptronState",
+    "SolutionPath",
+    "SolutionPathState",
     "Solver",
     "State",
     "Subgradient",

@@ -17,7 +17,7 @@ from sklearn.model_selection import check_cv
 from ..arrays import Array, take_columns, to_numpy
 from ..certificates.bounds import estimated_margin_bounds
 from ..gram.base import Gram
-from ..metrics import Metric
+from ..metrics import Metric, gap
 from ..path.models import ModelHistory
 from ..path.path import Path
 from ..path.run import Callback, Rule, resume, run
@@ -170,6 +170,7 @@ class PathValidation:
         groups: Array | None = None,
         sample_weight: Array | None = None,
         score_weight: Array | None = None,
+        intercept: bool = False,
     ) -> None:
         if selection not in SELECTIONS:
             raise ValueError(f"selection must be one of {', '.join(SELECTIONS)}, got {selection!r}.")
@@ -187,7 +188,7 @@ class PathValidation:
             raise ValueError("selection='one_se' needs at least two folds to tell an error; there is one.")
         self.selection = selection
         signs = class_signs(codes, len(self.classes))
-        self.problem = Problem(gram, fold_columns(signs, splits), sample_weight)
+        self.problem = Problem(gram, fold_columns(signs, splits), sample_weight, intercept=intercept)
         self.model_columns = len(splits) + (len(splits) + 1) * np.arange(signs.shape[1])
         weight = sample_weight if score_weight is None else score_weight
         self.judge = OutOfFold(splits, signs.shape[1], labels, self.classes, scoring, weight)
@@ -212,7 +213,9 @@ class PathValidation:
         mean, C = split_scores[1:].mean(axis=1), path["bound"][1:]  # the start, u = 0, is no classifier
         if self.selection == "smooth":
             mean = smoothed(mean, C)
-        mean = np.where(C > 0, mean, -np.inf)  # nor is a step with an empty box
+        reached = path["gap"][1:] <= getattr(path.solver, "gap_tol", np.inf)
+        # Nor is a step with an empty box, or one that is not yet what its C says.
+        mean = np.where((C > 0) & (reached if reached.any() else True), mean, -np.inf)
         best = int(np.argmax(mean >= mean.max() - 1e-7))  # the first one, whatever the rounding
         if self.selection == "one_se":
             error = split_scores[1 + best].std(ddof=1) / np.sqrt(split_scores.shape[1])
@@ -238,10 +241,16 @@ class PathValidation:
     def _observers(self) -> dict[str, Metric]:
         return {
             "bound": _bound,
+            "gap": _largest_gap,
+            "offset": self._offset,
             "scores": self.judge.scores,
             "estimated_margin_bounds": self._margin_bounds,
             "out_of_fold": self.judge.decisions,
         }
+
+    def _offset(self, problem: Problem, state: State) -> Array:
+        """Return what the decision values of the models of all the data have beyond the kernel's part."""
+        return -take_columns(getattr(state, "offset", problem.xp.zeros_like(state.bound)), self.model_columns)
 
     def _margin_bounds(self, problem: Problem, state: State) -> Array:
         """Estimate the bounds on the maximum margin of the models of all the data."""
@@ -306,6 +315,10 @@ def _check_folds(splits: list[np.ndarray], codes: np.ndarray, classes: np.ndarra
                 f"Fold {j} leaves no sample of class {classes[np.argmin(left)]} to train on "
                 f"({counts[np.argmin(left)]} in all). Use fewer folds, or a splitter that stratifies."
             )
+
+
+def _largest_gap(problem: Problem, state: State) -> Array:
+    return problem.xp.max(gap(problem, state))
 
 
 def _bound(problem: Problem, state: State) -> Array:

@@ -112,12 +112,12 @@ def kernel_sweep(
                     crossings[j] += 1
         for m in range(0, n, _PIECE):
             for j in range(k):
-                _add_rows(rows, moved[j, : count[j]], steps[j], f[j, m : m + _PIECE], m)
-                _add_rows(rows, crossed[j, : crossings[j]], changes[j], g[j, m : m + _PIECE], m)
+                add_rows(rows, moved[j, : count[j]], steps[j], f[j, m : m + _PIECE], m)
+                add_rows(rows, crossed[j, : crossings[j]], changes[j], g[j, m : m + _PIECE], m)
 
 
 @_jit
-def _add_rows(rows: Any, index: Any, factor: Any, out: Any, m: int) -> None:
+def add_rows(rows: Any, index: Any, factor: Any, out: Any, m: int) -> None:
     """Add the given rows times their factors to ``out``, a piece that starts at entry m."""
     fours, end = index.size - index.size % 4, m + out.size
     for p in range(0, fours, 4):

@@ -1,0 +1,373 @@
+"""Compiled parts of the path of solutions. Imported only when it is about to run: numba is slow to load.
+
+All of them speak of one column, in signed dual variables z = y∘u and their gradient e = K z + y:
+
+    min ½ zᵀK z + yᵀz   over   low ≤ z ≤ high,   and Σ z_i = 0 where the classifier has an intercept ("tied").
+
+A sample can rise where z_i < high_i, and fall where z_i > low_i. At the solution there is an offset β, the
+intercept with its sign turned, such that e_i + β ≥ 0 for all that can rise and ≤ 0 for all that can fall.
+
+No sum is reordered, and the order of minima and maxima does not matter: so the bits of a result do not depend
+on which loop, vector or scalar, is taken for arrays that lie here or there.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from ..coordinate.compiled import add_rows
+
+_PIECE = 2048  # entries of a field that stay near the core meanwhile
+_CLOSED = 1e300  # what keeps a coordinate out of a minimum
+_FLAT = 1e-12  # least curvature of a step, over the diagonal
+_TINY = 1e-300
+_RIDGE = 64  # rounding units of the diagonal: rounded kernel values may have eigenvalues under 0
+_ROUNDS = 10  # of steps and Newton's method
+_PAIRS_PER_CUBE = 0.05  # pair steps, over the size of the set, that take as long as inverting a matrix
+
+_jit = numba.njit(nogil=True, cache=True, fastmath={"contract"}, boundscheck=False)
+_extrema = numba.njit(nogil=True, cache=True, fastmath={"contract", "nnan", "nsz"}, boundscheck=False)
+
+
+@_jit
+def survey(y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool) -> Any:
+    """Return the offset β, the largest violation, the duality gap and the primal objective.
+
+    The gap is Σ_i z_i (e_i + β) + (high_i − low_i) max(0, y_i (e_i + β)), each term at least 0. Where every
+    margin is positive, w over the smallest of them has no loss at all: the lower objective of the two counts.
+    """
+    rise, fall, least = np.inf, -np.inf, np.inf
+    for i in range(z.size):
+        if low[i] < high[i]:
+            e = f[i] + y[i]
+            if z[i] < high[i] and e < rise:
+                rise = e
+            if z[i] > low[i] and e > fall:
+                fall = e
+    if rise == np.inf or fall == -np.inf:
+        return 0.0, 0.0, 0.0, 0.0
+    beta = -(rise + fall) / 2 if tied else 0.0
+    violation = fall - rise if tied else max(fall, -rise)
+    squared, total, loss = 0.0, 0.0, 0.0
+    for i in range(z.size):
+        if low[i] < high[i]:
+            shifted = f[i] + beta
+            squared += z[i] * shifted
+            total += abs(z[i])
+            margin = -y[i] * shifted
+            least = min(least, margin)
+            if margin < 1:
+                loss += (high[i] - low[i]) * (1 - margin)
+    primal = squared / 2 + loss
+    if least > 0:
+        primal = min(primal, squared / 2 / least**2)
+    return beta, violation, primal + squared / 2 - total, primal
+
+
+@_jit
+def choose(y: Any, low: Any, high: Any, z: Any, f: Any, beta: float, most: int) -> Any:
+    """Return the samples to work on: those between their bounds and those that violate, the worst first."""
+    index, ranks, count = np.empty(z.size, np.int64), np.empty(z.size), 0
+    for i in range(z.size):
+        rises, falls, e = z[i] < high[i], z[i] > low[i], f[i] + y[i] + beta
+        if (rises and falls) or (rises and e < 0) or (falls and e > 0):
+            index[count], ranks[count] = i, -abs(e)
+            count += 1
+    if count <= most:
+        return index[:count]
+    last, kept = np.partition(ranks[:count], most - 1)[most - 1], 0
+    for c in range(count):
+        if ranks[c] <= last and kept < most:
+            index[kept] = index[c]
+            kept += 1
+    return index[:kept]
+
+
+@_jit
+def improve(
+    index: Any,
+    where: Any,
+    rows: Any,
+    diagonal: Any,
+    y: Any,
+    low: Any,
+    high: Any,
+    z: Any,
+    f: Any,
+    tied: bool,
+    eps: float,
+) -> None:
+    """Solve the problem of the samples ``index`` to violations of at most eps; the field f follows.
+
+    The row of sample ``index[c]`` is ``rows[where[c]]``.
+    """
+    m = index.size
+    part = Part(index, where, rows, np.empty((m, m), rows.dtype), np.zeros(m, np.bool_))
+    own, e = z[index], f[index] + y[index]
+    _solve_part(part, diagonal[index].astype(np.float64), low[index], high[index], own, e, tied, eps)
+    moved, steps, count = np.empty(m, np.int64), np.empty(m), 0
+    for c in range(m):
+        if own[c] != z[index[c]]:
+            moved[count], steps[count] = where[c], own[c] - z[index[c]]
+            z[index[c]] = own[c]
+            count += 1
+    for a in range(0, f.size, _PIECE):
+        add_rows(rows, moved[:count], steps, f[a : a + _PIECE], a)
+
+
+class Part(NamedTuple):
+    """The matrix of a working set, K[index, index], whose rows are gathered when they are first needed."""
+
+    index: Any
+    where: Any
+    rows: Any
+    matrix: Any
+    known: Any
+
+
+@_jit
+def _row(part: Any, c: int) -> Any:
+    row = part.matrix[c]
+    if not part.known[c]:
+        part.known[c] = True
+        whole, index = part.rows[part.where[c]], part.index
+        for d in range(index.size):
+            row[d] = whole[index[d]]
+    return row
+
+
+@_jit
+def _solve_part(
+    part: Any, diagonal: Any, low: Any, high: Any, z: Any, e: Any, tied: bool, eps: float
+) -> None:
+    """Take pair or single steps until no violation is over eps; a Newton step where they take too long."""
+    m, ridge = z.size, _RIDGE * np.finfo(part.matrix.dtype).eps * np.max(diagonal)
+    free = np.count_nonzero((low < z) & (z < high))
+    limit = m + int(_PAIRS_PER_CUBE * free**3 / m)
+    for _ in range(_ROUNDS):
+        if tied:
+            taken = _pairs(part, diagonal, low, high, z, e, eps, limit)
+        else:
+            taken = _singles(part, diagonal, low, high, z, e, eps, limit)
+        if taken < limit:
+            return
+        _newton(part, diagonal, low, high, z, e, tied, eps / 2, ridge)
+
+
+@_jit
+def _pairs(part: Any, diagonal: Any, low: Any, high: Any, z: Any, e: Any, eps: float, limit: int) -> int:
+    """Let one coordinate rise and another fall by as much until no violation is over eps; count the steps.
+
+    The first is the one with the lowest e of those that can rise, the second the one that, with it, lowers
+    the objective most: the second-order choice of Fan, Chen and Lin (2005).
+    """
+    m = z.size
+    no_rise, no_fall, gain = np.empty(m), np.empty(m), np.empty(m)
+    for c in range(m):
+        no_rise[c] = 0.0 if z[c] < high[c] else _CLOSED
+        no_fall[c] = 0.0 if z[c] > low[c] else _CLOSED
+    lowest, highest = _shifted(e, 0.0, diagonal, diagonal, no_rise, no_fall)
+    for taken in range(limit):
+        if highest - lowest <= eps:
+            return taken
+        i = 0
+        while e[i] + no_rise[i] != lowest:
+            i += 1
+        rising = _row(part, i)
+        best = _gains(e, no_fall, lowest, rising, diagonal, diagonal[i], gain)
+        if best <= 0:
+            return taken
+        j = 0
+        while gain[j] != best:
+            j += 1
+        curvature = max(diagonal[i] + diagonal[j] - 2 * rising[j], _FLAT * (diagonal[i] + diagonal[j]), _TINY)
+        room_i, room_j = high[i] - z[i], z[j] - low[j]
+        step = min((e[j] - lowest) / curvature, room_i, room_j)
+        z[i] = high[i] if step == room_i else z[i] + step
+        z[j] = low[j] if step == room_j else z[j] - step
+        for c in (i, j):
+            no_rise[c] = 0.0 if z[c] < high[c] else _CLOSED
+            no_fall[c] = 0.0 if z[c] > low[c] else _CLOSED
+        lowest, highest = _shifted(e, step, rising, _row(part, j), no_rise, no_fall)
+    return limit
+
+
+@_extrema
+def _shifted(e: Any, step: float, rising: Any, falling: Any, no_rise: Any, no_fall: Any) -> Any:
+    """Bring e up to date after a pair step; return its lowest that can rise, its highest that can fall."""
+    lowest, highest = np.inf, -np.inf
+    for c in range(e.size):
+        value = e[c] + step * (np.float64(rising[c]) - np.float64(falling[c]))
+        e[c] = value
+        lowest = min(lowest, value + no_rise[c])
+        highest = max(highest, value - no_fall[c])
+    return lowest, highest
+
+
+@_extrema
+def _gains(e: Any, no_fall: Any, lowest: float, row: Any, diagonal: Any, own: float, gain: Any) -> float:
+    """Write by how much each partner would lower the objective, twice over, if nothing stood in its way."""
+    best = 0.0
+    for c in range(e.size):
+        apart = max(e[c] - no_fall[c] - lowest, 0.0)
+        both = own + diagonal[c]
+        curvature = max(both - 2 * np.float64(row[c]), max(_FLAT * both, _TINY))
+        gain[c] = apart * apart / curvature
+        best = max(best, gain[c])
+    return best
+
+
+@_jit
+def _singles(part: Any, diagonal: Any, low: Any, high: Any, z: Any, e: Any, eps: float, limit: int) -> int:
+    """Move the coordinate that gains most until no violation is over eps; count the steps."""
+    m = z.size
+    for taken in range(limit):
+        i, best, worst = -1, 0.0, 0.0
+        for c in range(m):
+            if (e[c] < 0 and z[c] < high[c]) or (e[c] > 0 and z[c] > low[c]):
+                size = abs(e[c])
+                worst = max(worst, size)
+                gain = size * size / max(diagonal[c], _TINY)
+                if gain > best:
+                    i, best = c, gain
+        if i < 0 or worst <= eps:
+            return taken
+        old = z[i]
+        z[i] = min(max(old - e[i] / max(diagonal[i], _TINY), low[i]), high[i])
+        step, row = z[i] - old, _row(part, i)
+        for c in range(m):
+            e[c] += step * np.float64(row[c])
+    return limit
+
+
+@_jit
+def _newton(
+    part: Any, diagonal: Any, low: Any, high: Any, z: Any, e: Any, tied: bool, eps: float, ridge: float
+) -> None:
+    """Go from minimum to minimum over the free coordinates until no violation is over eps.
+
+    The inverse of their part of K gives the way to the next minimum. A coordinate that meets its bound on the
+    way leaves the inverse and stays there; at a minimum, the one that violates most enters.
+    """
+    m = z.size
+    free, inverse, r = np.empty(m, np.int64), np.zeros((m, m)), 0
+    for c in range(m):
+        if low[c] < z[c] < high[c]:
+            free[r] = c
+            r += 1
+    inverse[:r, :r] = _inverse(part, free[:r], ridge)
+    repeats = 0
+    for _ in range(4 * m):
+        if r == 0:
+            return
+        way, slope = _way(inverse, e, free[:r], tied)
+        if not slope < 0:
+            return
+        step, hit = 1.0, -1
+        for a in range(r):
+            c = free[a]
+            if way[a] != 0:
+                room = max(0.0, ((high[c] if way[a] > 0 else low[c]) - z[c]) / way[a])
+                if room < step:
+                    step, hit = room, a
+        for a in range(r):
+            z[free[a]] += step * way[a]
+            _add_multiple(e, step * way[a], _row(part, free[a]))
+        if hit >= 0:
+            c = free[hit]
+            z[c] = high[c] if way[hit] > 0 else low[c]
+            r = _leave(inverse, free, r, hit)
+            continue
+        entering, violation, rest = _worst(low, high, z, e, free[:r], tied)
+        if violation + rest <= eps:
+            return
+        if rest > violation and repeats < 10:  # the inverse is that of a matrix with a ridge
+            repeats += 1
+        elif entering >= 0 and violation > 0:
+            repeats = 0
+            before, r = r, _enter(inverse, free, r, entering, _row(part, entering), diagonal[entering], ridge)
+            if r == before:
+                return
+        else:
+            return
+
+
+@_jit
+def _inverse(part: Any, free: Any, ridge: float) -> Any:
+    r = free.size
+    matrix = np.empty((r, r))
+    for a in range(r):
+        row = _row(part, free[a])
+        for b in range(r):
+            matrix[a, b] = row[free[b]]
+        matrix[a, a] += ridge
+    return np.linalg.inv(matrix)
+
+
+@_jit
+def _way(inverse: Any, e: Any, free: Any, tied: bool) -> Any:
+    """Return the way to the minimum over the free coordinates, their sum unchanged if tied; and its slope."""
+    r = free.size
+    way, ones = np.zeros(r), np.zeros(r)
+    for a in range(r):
+        _add_multiple(way, -e[free[a]], inverse[a, :r])
+        _add_multiple(ones, 1.0, inverse[a, :r])
+    if tied:
+        _add_multiple(way, -np.sum(way) / np.sum(ones), ones)
+    return way, np.sum(way * e[free])
+
+
+@_jit
+def _add_multiple(out: Any, factor: float, row: Any) -> None:
+    for c in range(out.size):
+        out[c] += factor * np.float64(row[c])
+
+
+@_jit
+def _leave(inverse: Any, free: Any, r: int, a: int) -> int:
+    """Eliminate the free coordinate number a; the last one takes its place."""
+    own = inverse[a, :r].copy()
+    for b in range(r):
+        _add_multiple(inverse[b, :r], -own[b] / own[a], own)
+    inverse[a, :r] = inverse[r - 1, :r]
+    inverse[:r, a] = inverse[:r, r - 1]
+    free[a] = free[r - 1]
+    return r - 1
+
+
+@_jit
+def _enter(inverse: Any, free: Any, r: int, c: int, row: Any, square: float, ridge: float) -> int:
+    """Border the inverse with coordinate c, unless it is one of the others but for rounding."""
+    image, square = np.zeros(r), square + ridge
+    for a in range(r):
+        _add_multiple(image, np.float64(row[free[a]]), inverse[a, :r])
+    for a in range(r):
+        square -= np.float64(row[free[a]]) * image[a]
+    if square < ridge / 2:
+        return r
+    for a in range(r):
+        _add_multiple(inverse[a, :r], image[a] / square, image)
+        inverse[a, r] = inverse[r, a] = -image[a] / square
+    inverse[r, r] = 1 / square
+    free[r] = c
+    return r + 1
+
+
+@_jit
+def _worst(low: Any, high: Any, z: Any, e: Any, free: Any, tied: bool) -> Any:
+    """Return the coordinate at a bound that violates most, by how much, and how far the free ones differ."""
+    lowest, highest = np.inf, -np.inf
+    for a in range(free.size):
+        lowest, highest = min(lowest, e[free[a]]), max(highest, e[free[a]])
+    middle = (lowest + highest) / 2 if tied else 0.0
+    rest = highest - lowest if tied else max(highest, -lowest)
+    entering, violation = -1, 0.0
+    for c in range(z.size):
+        if low[c] < high[c]:
+            size = max(middle - e[c] if z[c] == low[c] else 0.0, e[c] - middle if z[c] == high[c] else 0.0)
+            if size > violation:
+                entering, violation = c, size
+    return entering, violation, rest

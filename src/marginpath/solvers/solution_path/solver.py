@@ -1,0 +1,234 @@
+"""The path of solutions: at every λ_t, the SVM itself."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ... import parallel
+from ...arrays import Array, is_numpy
+from ...parallel import for_all
+from ...problem import Problem
+from ...schedules import GeometricDecay, Schedule, box_size
+from ..base import State
+
+_LARGEST = {"float32": 1e18, "float64": 1e150}  # box sizes that stand for no box
+_SHARE = 0.3  # of the violation that is left of a working set
+_SPARE = 0.5  # of the gap asked for that a working set may keep
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolutionPathState(State):
+    """A solution, its field K(Y∘u) in float64, and its offset: minus the intercept, contained in the scores.
+
+    At the start, where u = 0, the field is K(Y∘mass): minus that of all samples at a bound of 1.
+    """
+
+    field: Array
+    offset: Array
+    start: float
+    size: float
+
+
+@dataclass(frozen=True)
+class SolutionPath:
+    """The solution of the SVM at every λ_t of a fading regularization, each from the one before.
+
+    Step t raises the bound of the box to b_t = 1/λ_t, stretches u by the factor within the box that lowers
+    the dual objective most, and then works on sets of samples until the duality gap is small: those between
+    their bounds and those that violate the optimality conditions, the worst first. Within a set the steps are
+    exact, in the coordinate or pair of coordinates that gains most, and Newton's where these take too long.
+    The dual objective never increases at a λ. There is no random order: the same problem has the same path.
+
+    Parameters
+    ----------
+    schedule : callable, optional
+        t → λ_t. None starts where the path leaves the solution with all samples at the bound,
+        λ_1 = max_i y_i (K y)_i, and divides λ by ``ratio`` at every step.
+    ratio : float
+        Factor between two steps of the default schedule.
+    tol : float
+        Duality gap of every step, over its primal objective: the metric ``"gap"``.
+    working_set : int
+        Most samples in a set.
+    rounds : int
+        Most sets at a λ; a step that needs more keeps a larger gap.
+    refresh : int
+        The fields are computed anew at every step that is a multiple of this, against rounding.
+    threads : int, optional
+        Columns are shared between so many threads; None takes the cores there are.
+
+    Examples
+    --------
+    >>> import numpy as np, marginpath as mp
+    >>> data = mp.datasets.toy()
+    >>> problem = mp.Problem(mp.Gram.from_kernel(data.X, "linear"), data.y)
+    >>> path = mp.run(mp.SolutionPath(tol=1e-9), problem, steps=30, observe=["margin"])
+    >>> round(float(path["margin"][-1]), 6)  # the maximum margin is √2
+    1.414214
+    """
+
+    fits_intercept: ClassVar[bool] = True
+
+    schedule: Schedule | None = None
+    ratio: float = 1.5
+    tol: float = 1e-3
+    working_set: int = 2048
+    rounds: int = 200
+    refresh: int = 50
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 < self.ratio < np.inf:
+            raise ValueError(f"ratio must be a finite number over 1, got {self.ratio!r}.")
+        if not 0 < self.tol < 1:
+            raise ValueError(f"tol must be over 0 and under 1, got {self.tol!r}.")
+        for name, least in {"working_set": 2, "rounds": 1, "refresh": 1}.items():
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)!r}.")
+
+    @property
+    def gap_tol(self) -> float:
+        """The relative duality gap of a step that is what its λ_t says, but for rounding."""
+        return self.tol * (1 + 1e-6)
+
+    def init(self, problem: Problem, start: Array | None = None) -> SolutionPathState:
+        """Start at u = 0, in an empty box."""
+        if start is not None:
+            raise ValueError("SolutionPath starts at u = 0; pass no start, or use DualDescent.")
+        if not is_numpy(problem.gram.diagonal):
+            raise TypeError(
+                f"SolutionPath works on NumPy arrays, but this Gram matrix holds "
+                f"{type(problem.gram.diagonal).__name__}. Use DualDescent, which runs on any array library."
+            )
+        field = np.asarray(problem.gram.accurate_product(problem.Y * problem.mass), dtype=np.float64)
+        largest = float(np.max(problem.Y * field * problem.box_scale))
+        return SolutionPathState(
+            t=0,
+            u=np.zeros(problem.shape),
+            scores=np.zeros(problem.shape),
+            bound=problem.box_size(0.0),
+            field=field,
+            offset=np.zeros(problem.shape[1:]),
+            start=largest if largest > 0 else 1.0,
+            size=0.0,
+        )
+
+    def step(self, problem: Problem, state: SolutionPathState) -> SolutionPathState:
+        """Raise the bound to b_{t+1}, and go to the solution there."""
+        t = state.t + 1
+        schedule = self.schedule or GeometricDecay(state.start * self.ratio, self.ratio)
+        size = min(box_size(schedule, t, state.size), _LARGEST[problem.Y.dtype.name])
+        columns = _Columns(problem, state, problem.box_size(size))
+        if state.t == 0:
+            columns.begin()
+        else:
+            columns.stretch()
+        columns.solve(self)
+        u, field = columns.result
+        if t % self.refresh == 0:
+            field = np.asarray(problem.gram.accurate_product(problem.Y * u), dtype=np.float64)
+        return SolutionPathState(
+            t=t,
+            u=u,
+            scores=field + columns.offset.reshape(problem.shape[1:]),
+            bound=columns.bound.reshape(problem.shape[1:]),
+            field=field,
+            offset=columns.offset.reshape(problem.shape[1:]),
+            start=state.start,
+            size=size,
+        )
+
+
+class _Columns:
+    """The columns of a problem on their way to the solution, as rows: y, low ≤ z ≤ high, f = K z."""
+
+    def __init__(self, problem: Problem, state: SolutionPathState, bound: Array) -> None:
+        self.problem, self.bound = problem, np.atleast_1d(bound)
+        before = np.atleast_1d(state.bound)
+        self.y, self.mass, u, self.f = (
+            np.atleast_2d(np.array(x, dtype=np.float64, order="F").T)
+            for x in (problem.Y, problem.mass, state.u, state.field)
+        )
+        self.grown = self.bound.astype(np.float64) / np.where(before > 0, before, 1)
+        self.length, self.before = (b[:, None].astype(np.float64) * self.mass for b in (self.bound, before))
+        self.z = self.y * u
+        self.low, self.high = np.where(self.y > 0, -self.length, 0), np.where(self.y > 0, 0, self.length)
+        self.offset = np.zeros(len(self.z))
+
+    @property
+    def result(self) -> tuple[Array, Array]:
+        """The dual variable and its field, with the shape of the labels."""
+        u, f = (x.T.reshape(self.problem.shape, order="F").copy() for x in (self.y * self.z, self.f))
+        return u, f
+
+    def begin(self) -> None:
+        """Put all samples at the bound; with an intercept, of the larger class the worst ones only."""
+        chosen = direction = self.y * self.mass
+        if self.problem.intercept:
+            chosen = np.array([_balanced(*row) for row in zip(direction, self.f, strict=True)])
+        left = direction - chosen
+        if np.count_nonzero(left) < np.count_nonzero(chosen):
+            self.f = self.f - self._field(left)
+        else:
+            self.f = self._field(chosen)
+        scale = -self.bound[:, None].astype(np.float64)
+        self.z, self.f = np.clip(scale * chosen, self.low, self.high), scale * self.f
+
+    def _field(self, v: np.ndarray) -> np.ndarray:
+        """Return K v for every row v, of which most may be zero."""
+        if not v.any():
+            return np.zeros_like(v)
+        V = v.T.reshape(self.problem.shape)
+        return np.asarray(self.problem.gram.accurate_product(V), dtype=np.float64).reshape(len(v.T), -1).T
+
+    def stretch(self) -> None:
+        """Multiply u by the factor from 1 to b_{t+1}/b_t that lowers the dual objective most."""
+        total, squared = np.sum(np.abs(self.z), axis=1), np.sum(self.z * self.f, axis=1)
+        best = np.divide(total, squared, out=np.ones(len(total)), where=squared > 0)
+        factor = np.clip(best, 1.0, self.grown)[:, None]
+        resting = (np.abs(self.z) == self.before) & (self.before > 0) & (factor == self.grown[:, None])
+        self.z = np.where(resting, -self.y * self.length, np.clip(factor * self.z, self.low, self.high))
+        self.f *= factor
+
+    def solve(self, settings: SolutionPath) -> None:
+        """Work on sets of samples until every column has its gap; an interrupt stops them all."""
+        gram, stop = self.problem.gram, threading.Event()
+        # Rows that are not stored are computed for one column after the other, by all threads.
+        workers = (settings.threads or parallel.available()) if gram.matrix is not None else 1
+        for_all(lambda j: self._solve(j, settings, stop.is_set), range(len(self.z)), workers, stop.set)
+
+    def _solve(self, j: int, settings: SolutionPath, stopped: Callable[[], bool]) -> None:
+        from .compiled import choose, improve, survey
+
+        gram, tied, tol = self.problem.gram, self.problem.intercept, settings.tol
+        given = self.y[j], self.low[j], self.high[j], self.z[j], self.f[j]
+        most = min(settings.working_set, gram.chunk if gram.matrix is None else settings.working_set)
+        for _ in range(settings.rounds):
+            self.offset[j], violation, gap, objective = survey(*given, tied)
+            if gap <= tol * objective or stopped():
+                return
+            index = choose(*given, self.offset[j], most)
+            fair = _SPARE * tol * objective / max(objective, np.sum(np.abs(self.z[j])))
+            eps = min(max(_SHARE * violation, fair), violation / 2)
+            with gram.lend(index) as (rows, where):
+                improve(index, where, rows, gram.diagonal, *given, tied, eps)
+
+
+def _balanced(direction: np.ndarray, field: np.ndarray) -> np.ndarray:
+    """Return the direction y∘mass, of the larger class so much that both weigh the same.
+
+    It is those whose margins in this very direction are smallest, the last of them in part.
+    """
+    sides, weights, excess = np.sign(direction), np.abs(direction), float(np.sum(direction))
+    larger = np.flatnonzero(sides == np.sign(excess))
+    order = larger[np.argsort(sides[larger] * field[larger], kind="stable")]
+    room = np.sum(weights[larger]) - abs(excess)
+    kept = np.clip(room - (np.cumsum(weights[order]) - weights[order]), 0, weights[order])
+    chosen = direction.copy()
+    chosen[order] = sides[order] * kept
+    return chosen
