@@ -168,7 +168,7 @@ X, y = load_breast_cancer(return_X_y=True)
 X = StandardScaler().fit_transform(X)
 out = []
 for clf in (
-    mp.MarginPathClassifier(random_state=0),
+    mp.MarginPathClassifier(path_tol=1e-12, random_state=0),
     mp.MarginPathClassifier(method="inertial", max_iter=100, random_state=0),
     mp.LinearMarginPathClassifier(random_state=0),
 ):

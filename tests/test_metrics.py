@@ -19,6 +19,8 @@ def setting():
 def test_metrics_are_their_definitions(setting):
     X, y, weights, problem, state, w = setting
     m = (y * (X @ w))[y != 0]
+    primal = w @ w / 2 + 60 * weights[y != 0] @ np.maximum(0, 1 - m)
+    assert m.min() > 0
     expected = {
         "margin": m.min() / np.linalg.norm(w),
         "normalized_margin": m.min() / np.linalg.norm(w),
@@ -28,6 +30,7 @@ def test_metrics_are_their_definitions(setting):
         "dual_objective": w @ w / 2 + state.u.sum(),
         "regularized_dual_objective": w @ w / 2 + state.u.sum(),
         "duality_gap": w @ w + state.u.sum() + 60 * weights[y != 0] @ np.maximum(0, 1 - m),
+        "gap": 1 - -(w @ w / 2 + state.u.sum()) / min(primal, w @ w / 2 / m.min() ** 2),
         "support": np.count_nonzero(state.u),
     }
     for name, value in expected.items():

@@ -101,7 +101,8 @@ def gap(problem: Problem, state: State) -> Array:
     separated = _ratio(problem, squared / 2, xp.where(least > 0, least**2, xp.zeros_like(least)))
     primal = dual + absolute
     primal = xp.where((least > 0) & (separated < primal), separated, primal)
-    relative = xp.where(primal < float("inf"), _ratio(problem, primal - dual, primal), xp.ones_like(primal))
+    one, finite = xp.ones_like(primal), primal < float("inf")
+    relative = xp.where(finite, _ratio(problem, xp.where(finite, primal - dual, one), primal), one)
     if not problem.intercept:
         return relative
     untied = xp.abs(xp.sum(problem.Y * state.u, axis=0))

@@ -87,9 +87,11 @@ def test_the_public_parts_make_the_decision(cls, moons):
     np.testing.assert_array_equal(clf.classes_[clf.codes_], np.where(y == 1, "up", "down"))
     np.testing.assert_array_equal(np.abs(clf.coefficients(3)), np.abs(clf.models_.u(3)))
     coef, at_3 = clf.coefficients(3)[:, 0], clf.at(3)
-    np.testing.assert_allclose(clf.constant_ * coef.sum(), at_3.intercept_[0], rtol=1e-12)
+    free = clf.path_["offset"][3]
+    np.testing.assert_allclose(clf.constant_ * coef.sum() + free, at_3.intercept_, rtol=1e-12)
+    assert (clf.constant_ > 0) == (cls is mp.LinearMarginPathClassifier) == bool(np.all(free == 0))
     kernel = mp.Linear() if cls is mp.LinearMarginPathClassifier else mp.Gaussian((2 * clf.gamma_) ** -0.5)
-    expected = (kernel(X, X) + clf.constant_) @ coef
+    expected = (kernel(X, X) + clf.constant_) @ coef + free
     np.testing.assert_allclose(at_3.decision_function(X), expected, rtol=1e-10, atol=1e-12)
     for step in (0, 6, -1, 2.5):
         with pytest.raises(ValueError, match="from 1 to n_iter_ = 5"):

@@ -59,8 +59,10 @@ def test_every_schedule_is_followed(kind, method, stopping, schedule):
         random_state=0,
     ).fit(data.X, y)
     assert clf.C_ > 0
-    assert clf.score(data.X_test, data.y_test) > 0.84
-    if stopping != "discrepancy":
+    if stopping == "discrepancy":
+        assert np.mean(clf.predict(data.X) != y) <= 0.25
+    else:
+        assert clf.score(data.X_test, data.y_test) > 0.84
         assert clf.n_iter_ >= 15
 
 
@@ -74,30 +76,25 @@ def test_at_refuses_steps_that_are_not_there(cls, moons):
 
 def test_a_fold_is_the_column_run_alone(moons):
     X, y = moons
-    fitted = mp.MarginPathClassifier(random_state=0).fit(X, y)
+    fitted = mp.MarginPathClassifier(random_state=0, path_tol=1e-11).fit(X, y)
     _, test = next(StratifiedKFold(5).split(X, y))
     signs = np.where(y == 1, 1.0, -1.0)
     signs[test] = 0
-    constant = fitted.constant_
-    gram = mp.Gram.from_matrix(rbf_kernel(X, gamma=fitted.gamma_) + constant)
+    gram = mp.Gram.from_matrix(rbf_kernel(X, gamma=fitted.gamma_))
     solver = replace(fitted.path_.solver, schedule=fitted.schedule_)
-    alone = mp.run(solver, mp.Problem(gram, signs), fitted.step_).last
+    alone = mp.run(solver, mp.Problem(gram, signs, intercept=True), fitted.step_).last
     close(fitted.out_of_fold_[test], -alone.scores[test])
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_class_is_the_binary_fit(method, iris):
     X, y = iris
-    together = mp.MarginPathClassifier(method=method, stopping=None, max_iter=20, random_state=0).fit(X, y)
+    settings = {"method": method, "stopping": None, "max_iter": 20, "path_tol": 1e-11, "random_state": 0}
+    together = mp.MarginPathClassifier(**settings).fit(X, y)
     for j, name in enumerate(together.classes_):
-        alone = mp.MarginPathClassifier(
-            method=method,
-            stopping=None,
-            max_iter=20,
-            random_state=0,
-            schedule=together.schedule_,
-            gamma=together.gamma_,
-        ).fit(X, y == name)
+        alone = mp.MarginPathClassifier(schedule=together.schedule_, gamma=together.gamma_, **settings).fit(
+            X, y == name
+        )
         close(decisions(alone, X), decisions(together, X)[:, j])
 
 
@@ -168,13 +165,14 @@ def test_cross_validation_table(iris):
 
 def test_width_chosen_too(moons):
     X, y = moons
-    fitted = mp.MarginPathClassifier(gamma="tuned", selection="best", random_state=0).fit(X, y)
+    settings = {"selection": "best", "path_tol": 1e-11, "random_state": 0}
+    fitted = mp.MarginPathClassifier(gamma="tuned", **settings).fit(X, y)
     table = fitted.cv_results_
     assert len(np.unique(table["param_gamma"])) == 10
     assert fitted.gamma_ in table["param_gamma"]
     row = np.flatnonzero((table["param_gamma"] == fitted.gamma_) & (table["param_step"] == fitted.step_))
     assert table["mean_test_score"][row[0]] == table["mean_test_score"].max()
-    plain = mp.MarginPathClassifier(gamma=fitted.gamma_, selection="best", random_state=0).fit(X, y)
+    plain = mp.MarginPathClassifier(gamma=fitted.gamma_, **settings).fit(X, y)
     close(decisions(fitted, X), decisions(plain, X), 1e-6)
 
 

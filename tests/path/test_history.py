@@ -153,7 +153,7 @@ def test_the_path_keeps_what_the_folds_decide():
 def test_what_the_folds_decide_is_no_column_of_the_frame():
     pytest.importorskip("pandas")
     path = overlapping_folds().run(INERTIAL, 2, stop=None)
-    assert set(path.to_frame()) == {"step", "column", "seconds", "bound"}
+    assert set(path.to_frame()) == {"step", "column", "seconds", "bound", "gap"}
 
 
 def test_a_validated_path_goes_on_with_all_it_kept():

@@ -175,14 +175,14 @@ def test_leave_one_out_refuses_an_intercept_that_is_not_penalized():
     """It moves when a sample is left out: the error was above the bound in 7 of 80 problems."""
     rng = np.random.default_rng(19)
     X = rng.standard_normal((20, 2)) + 2
-    problem = mp.Problem(mp.Gram.from_kernel(X, mp.Linear()), np.where(X[:, 0] > 2, 1, -1))
-    solver = mp.CoordinateDescent(mp.Constant(1.0), intercept=0.03)
-    with pytest.raises(ValueError, match=r"not penalized.*Use intercept=None and a kernel plus a constant"):
+    gram, y = mp.Gram.from_kernel(X, mp.Linear()), np.where(X[:, 0] > 2, 1, -1)
+    problem, solver = mp.Problem(gram, y, intercept=True), mp.SolutionPath(mp.Constant(1.0))
+    with pytest.raises(ValueError, match=r"not penalized.*Use intercept=False and a kernel plus a constant"):
         leave_one_out(problem, mp.run(solver, problem, 20).last)
     with pytest.raises(ValueError, match="not penalized"):
         mp.run(solver, problem, 20, observe=LeaveOneOut().observed, stop=LeaveOneOut())
-    free = mp.run(mp.CoordinateDescent(mp.Constant(1.0)), problem, 20).last
-    assert 0 <= leave_one_out(problem, free) <= 1
+    without = mp.Problem(gram, y)
+    assert 0 <= leave_one_out(without, mp.run(solver, without, 20).last) <= 1
 
 
 def observed(schedule, rule, steps):

@@ -266,16 +266,21 @@ def _newton(
         way, slope = _way(inverse, e, free[:r], tied)
         if not slope < 0:
             return
-        step, hit = 1.0, -1
+        image, curvature = np.zeros(m), 0.0
+        for a in range(r):
+            _add_multiple(image, way[a], _row(part, free[a]))
+        for a in range(r):
+            curvature += way[a] * image[free[a]]
+        step, hit = (-slope / curvature if curvature > 0 else np.inf), -1
         for a in range(r):
             c = free[a]
             if way[a] != 0:
                 room = max(0.0, ((high[c] if way[a] > 0 else low[c]) - z[c]) / way[a])
-                if room < step:
+                if room <= step:
                     step, hit = room, a
         for a in range(r):
             z[free[a]] += step * way[a]
-            _add_multiple(e, step * way[a], _row(part, free[a]))
+        _add_multiple(e, step, image)
         if hit >= 0:
             c = free[hit]
             z[c] = high[c] if way[hit] > 0 else low[c]
@@ -288,9 +293,7 @@ def _newton(
             repeats += 1
         elif entering >= 0 and violation > 0:
             repeats = 0
-            before, r = r, _enter(inverse, free, r, entering, _row(part, entering), diagonal[entering], ridge)
-            if r == before:
-                return
+            r = _enter(inverse, free, r, entering, _row(part, entering), diagonal[entering], ridge)
         else:
             return
 
@@ -340,14 +343,13 @@ def _leave(inverse: Any, free: Any, r: int, a: int) -> int:
 
 @_jit
 def _enter(inverse: Any, free: Any, r: int, c: int, row: Any, square: float, ridge: float) -> int:
-    """Border the inverse with coordinate c, unless it is one of the others but for rounding."""
+    """Border the inverse with coordinate c, which has at least the ridge of its own."""
     image, square = np.zeros(r), square + ridge
     for a in range(r):
         _add_multiple(image, np.float64(row[free[a]]), inverse[a, :r])
     for a in range(r):
         square -= np.float64(row[free[a]]) * image[a]
-    if square < ridge / 2:
-        return r
+    square = max(square, ridge)
     for a in range(r):
         _add_multiple(inverse[a, :r], image[a] / square, image)
         inverse[a, r] = inverse[r, a] = -image[a] / square

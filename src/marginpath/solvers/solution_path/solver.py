@@ -171,11 +171,11 @@ class _Columns:
         chosen = direction = self.y * self.mass
         if self.problem.intercept:
             chosen = np.array([_balanced(*row) for row in zip(direction, self.f, strict=True)])
+        # The smaller part of the samples makes the field, of each column by itself.
         left = direction - chosen
-        if np.count_nonzero(left) < np.count_nonzero(chosen):
-            self.f = self.f - self._field(left)
-        else:
-            self.f = self._field(chosen)
+        less = np.count_nonzero(left, axis=1) < np.count_nonzero(chosen, axis=1)
+        part = self._field(np.where(less[:, None], left, chosen))
+        self.f = np.where(less[:, None], self.f - part, part)
         scale = -self.bound[:, None].astype(np.float64)
         self.z, self.f = np.clip(scale * chosen, self.low, self.high), scale * self.f
 
