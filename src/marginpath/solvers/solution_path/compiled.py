@@ -253,17 +253,19 @@ def _newton(
     way leaves the inverse and stays there; at a minimum, the one that violates most enters.
     """
     m = z.size
-    free, inverse, r = np.empty(m, np.int64), np.zeros((m, m)), 0
+    free, inverse, ones, r = np.empty(m, np.int64), np.zeros((m, m)), np.zeros(m), 0
     for c in range(m):
         if low[c] < z[c] < high[c]:
             free[r] = c
             r += 1
     inverse[:r, :r] = _inverse(part, free[:r], ridge)
+    for a in range(r):
+        _add_multiple(ones[:r], 1.0, inverse[a, :r])
     repeats = 0
     for _ in range(4 * m):
         if r == 0:
             return
-        way, slope = _way(inverse, e, free[:r], tied)
+        way, slope = _way(inverse, ones[:r], e, free[:r], tied)
         if not slope < 0:
             return
         image, curvature = np.zeros(m), 0.0
@@ -278,13 +280,15 @@ def _newton(
                 room = max(0.0, ((high[c] if way[a] > 0 else low[c]) - z[c]) / way[a])
                 if room <= step:
                     step, hit = room, a
+        if step == np.inf:
+            return
         for a in range(r):
             z[free[a]] += step * way[a]
         _add_multiple(e, step, image)
         if hit >= 0:
             c = free[hit]
             z[c] = high[c] if way[hit] > 0 else low[c]
-            r = _leave(inverse, free, r, hit)
+            r = _leave(inverse, ones, free, r, hit)
             continue
         entering, violation, rest = _worst(low, high, z, e, free[:r], tied)
         if violation + rest <= eps:
@@ -293,7 +297,7 @@ def _newton(
             repeats += 1
         elif entering >= 0 and violation > 0:
             repeats = 0
-            r = _enter(inverse, free, r, entering, _row(part, entering), diagonal[entering], ridge)
+            r = _enter(inverse, ones, free, r, entering, _row(part, entering), diagonal[entering], ridge)
         else:
             return
 
@@ -311,13 +315,11 @@ def _inverse(part: Any, free: Any, ridge: float) -> Any:
 
 
 @_jit
-def _way(inverse: Any, e: Any, free: Any, tied: bool) -> Any:
+def _way(inverse: Any, ones: Any, e: Any, free: Any, tied: bool) -> Any:
     """Return the way to the minimum over the free coordinates, their sum unchanged if tied; and its slope."""
-    r = free.size
-    way, ones = np.zeros(r), np.zeros(r)
-    for a in range(r):
-        _add_multiple(way, -e[free[a]], inverse[a, :r])
-        _add_multiple(ones, 1.0, inverse[a, :r])
+    way = np.zeros(free.size)
+    for a in range(free.size):
+        _add_multiple(way, -e[free[a]], inverse[a, : free.size])
     if tied:
         _add_multiple(way, -np.sum(way) / np.sum(ones), ones)
     return way, np.sum(way * e[free])
@@ -330,19 +332,20 @@ def _add_multiple(out: Any, factor: float, row: Any) -> None:
 
 
 @_jit
-def _leave(inverse: Any, free: Any, r: int, a: int) -> int:
-    """Eliminate the free coordinate number a; the last one takes its place."""
+def _leave(inverse: Any, ones: Any, free: Any, r: int, a: int) -> int:
+    """Eliminate the free coordinate number a from the inverse and its sums; the last one takes its place."""
     own = inverse[a, :r].copy()
+    _add_multiple(ones[:r], -ones[a] / own[a], own)
     for b in range(r):
         _add_multiple(inverse[b, :r], -own[b] / own[a], own)
     inverse[a, :r] = inverse[r - 1, :r]
     inverse[:r, a] = inverse[:r, r - 1]
-    free[a] = free[r - 1]
+    free[a], ones[a] = free[r - 1], ones[r - 1]
     return r - 1
 
 
 @_jit
-def _enter(inverse: Any, free: Any, r: int, c: int, row: Any, square: float, ridge: float) -> int:
+def _enter(inverse: Any, ones: Any, free: Any, r: int, c: int, row: Any, square: float, ridge: float) -> int:
     """Border the inverse with coordinate c, which has at least the ridge of its own."""
     image, square = np.zeros(r), square + ridge
     for a in range(r):
@@ -354,7 +357,9 @@ def _enter(inverse: Any, free: Any, r: int, c: int, row: Any, square: float, rid
         _add_multiple(inverse[a, :r], image[a] / square, image)
         inverse[a, r] = inverse[r, a] = -image[a] / square
     inverse[r, r] = 1 / square
-    free[r] = c
+    gain = (np.sum(image) - 1) / square
+    _add_multiple(ones[:r], gain, image)
+    free[r], ones[r] = c, -gain
     return r + 1
 
 
