@@ -47,7 +47,7 @@ def survey(y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool) -> Any:
                 rise = e
             if z[i] > low[i] and e > fall:
                 fall = e
-    if rise == np.inf or fall == -np.inf:
+    if tied and (rise == np.inf or fall == -np.inf):  # an empty box
         return 0.0, 0.0, 0.0, 0.0
     beta = -(rise + fall) / 2 if tied else 0.0
     violation = fall - rise if tied else max(fall, -rise)
@@ -87,39 +87,38 @@ def choose(y: Any, low: Any, high: Any, z: Any, f: Any, beta: float, most: int) 
 
 
 @_jit
-def improve(
-    index: Any,
-    where: Any,
-    rows: Any,
-    diagonal: Any,
-    y: Any,
-    low: Any,
-    high: Any,
-    z: Any,
-    f: Any,
-    tied: bool,
-    eps: float,
-) -> None:
-    """Solve the problem of the samples ``index`` to violations of at most eps; the field f follows.
+def gather(index: Any, where: Any, rows: Any, matrix: Any) -> None:
+    """Copy the columns ``index`` of the rows ``where`` into the matrix."""
+    for c in range(where.size):
+        row, out = rows[where[c]], matrix[c]
+        for d in range(index.size):
+            out[d] = row[index[d]]
 
-    The row of sample ``index[c]`` is ``rows[where[c]]``.
+
+@_jit
+def improve(
+    index: Any, part: Any, diagonal: Any, y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool, eps: float
+) -> Any:
+    """Solve the problem of the samples ``index`` to violations of at most eps; return how z changed there.
+
+    The field f is not yet that of the new z.
     """
-    m = index.size
-    part = Part(index, where, rows, np.empty((m, m), rows.dtype), np.zeros(m, np.bool_))
     own, e = z[index], f[index] + y[index]
     _solve_part(part, diagonal[index].astype(np.float64), low[index], high[index], own, e, tied, eps)
-    moved, steps, count = np.empty(m, np.int64), np.empty(m), 0
-    for c in range(m):
-        if own[c] != z[index[c]]:
-            moved[count], steps[count] = where[c], own[c] - z[index[c]]
-            z[index[c]] = own[c]
-            count += 1
+    steps = own - z[index]
+    z[index] = own
+    return steps
+
+
+@_jit
+def follow(rows: Any, where: Any, steps: Any, f: Any) -> None:
+    """Bring the field up to date: add the rows ``where``, each times the step of its sample."""
     for a in range(0, f.size, _PIECE):
-        add_rows(rows, moved[:count], steps, f[a : a + _PIECE], a)
+        add_rows(rows, where, steps, f[a : a + _PIECE], a)
 
 
 class Part(NamedTuple):
-    """The matrix of a working set, K[index, index], whose rows are gathered when they are first needed."""
+    """The matrix of a working set, K[index, index]; a row that is not known is gathered when it is needed."""
 
     index: Any
     where: Any
@@ -322,6 +321,7 @@ def _way(inverse: Any, ones: Any, e: Any, free: Any, tied: bool) -> Any:
         _add_multiple(way, -e[free[a]], inverse[a, : free.size])
     if tied:
         _add_multiple(way, -np.sum(way) / np.sum(ones), ones)
+        way -= np.sum(way) / way.size  # what cancellation left, where the inverse is large
     return way, np.sum(way * e[free])
 
 

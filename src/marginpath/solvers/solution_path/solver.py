@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ... import parallel
-from ...arrays import Array, is_numpy
+from ...arrays import Array, blocks, is_numpy
+from ...gram.base import Gram
 from ...parallel import for_all
 from ...problem import Problem
 from ...schedules import GeometricDecay, Schedule, box_size
@@ -18,6 +19,7 @@ from ..base import State
 
 _LARGEST = {"float32": 1e18, "float64": 1e150}  # box sizes that stand for no box
 _SHARE = 0.3  # of the violation that is left of a working set
+_ROOM, _MOST = 1.25, 4  # a set has room for all free samples and some more, but not without end
 _SPARE = 0.5  # of the gap asked for that a working set may keep
 
 
@@ -54,7 +56,7 @@ class SolutionPath:
     tol : float
         Duality gap of every step, over its primal objective: the metric ``"gap"``.
     working_set : int
-        Most samples in a set.
+        Most samples in a set; up to four times as many where more than that are between their bounds.
     rounds : int
         Most sets at a λ; a step that needs more keeps a larger gap.
     refresh : int
@@ -197,9 +199,8 @@ class _Columns:
 
     def solve(self, settings: SolutionPath) -> None:
         """Work on sets of samples until every column has its gap; an interrupt stops them all."""
-        gram, stop = self.problem.gram, threading.Event()
-        # Rows that are not stored are computed for one column after the other, by all threads.
-        workers = (settings.threads or parallel.available()) if gram.matrix is not None else 1
+        stop = threading.Event()
+        workers = settings.threads or parallel.available()
         for_all(lambda j: self._solve(j, settings, stop.is_set), range(len(self.z)), workers, stop.set)
 
     def _solve(self, j: int, settings: SolutionPath, stopped: Callable[[], bool]) -> None:
@@ -207,16 +208,40 @@ class _Columns:
 
         gram, tied, tol = self.problem.gram, self.problem.intercept, settings.tol
         given = self.y[j], self.low[j], self.high[j], self.z[j], self.f[j]
-        most = min(settings.working_set, gram.chunk if gram.matrix is None else settings.working_set)
         for _ in range(settings.rounds):
             self.offset[j], violation, gap, objective = survey(*given, tied)
             if gap <= tol * objective or stopped():
                 return
-            index = choose(*given, self.offset[j], most)
+            free = np.count_nonzero((self.low[j] < self.z[j]) & (self.z[j] < self.high[j]))
+            most = np.clip(_ROOM * free, settings.working_set, _MOST * settings.working_set)
+            index = choose(*given, self.offset[j], int(most))
             fair = _SPARE * tol * objective / max(objective, np.sum(np.abs(self.z[j])))
             eps = min(max(_SHARE * violation, fair), violation / 2)
-            with gram.lend(index) as (rows, where):
-                improve(index, where, rows, gram.diagonal, *given, tied, eps)
+            steps = improve(index, _part(gram, index), gram.diagonal, *given, tied, eps)
+            _follow(gram, index[steps != 0], steps[steps != 0], self.f[j])
+
+
+def _part(gram: Gram, index: np.ndarray) -> Any:
+    """Return the matrix of a working set: of rows that are stored, each when it is needed, else all now."""
+    from .compiled import Part, gather
+
+    m = len(index)
+    matrix = np.empty((m, m), dtype=gram.dtype)
+    if gram.matrix is not None:
+        return Part(index, index, gram.matrix, matrix, np.zeros(m, dtype=bool))
+    for a, b in blocks(m, gram.chunk):
+        with gram.lend(index[a:b]) as (rows, where):
+            gather(index, where, rows, matrix[a:b])
+    return Part(index, index, matrix, matrix, np.ones(m, dtype=bool))
+
+
+def _follow(gram: Gram, index: np.ndarray, steps: np.ndarray, f: np.ndarray) -> None:
+    """Add the rows of the samples, each times its step, to the field."""
+    from .compiled import follow
+
+    for a, b in blocks(len(index), gram.chunk):
+        with gram.lend(index[a:b]) as (rows, where):
+            follow(rows, where, steps[a:b], f)
 
 
 def _balanced(direction: np.ndarray, field: np.ndarray) -> np.ndarray:
