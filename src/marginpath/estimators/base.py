@@ -417,4 +417,5 @@ def _cv_results(tried: Sequence[tuple[dict[str, float], CrossValidatedPath]]) ->
         "mean_test_score": scores.mean(axis=1),
         "std_test_score": scores.std(axis=1),
         "rank_test_score": rankdata(-scores.mean(axis=1), method="min").astype(np.int32),
+        "gap": np.concatenate([found.path["gap"][1:] for _, found in tried]),
     }
