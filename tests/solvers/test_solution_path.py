@@ -135,7 +135,7 @@ def test_no_problem_is_too_degenerate(seed, n, d, C, intercept, kind):
 
 @pytest.mark.xfail(reason="without an intercept, no gap is seen where no sample can fall")
 def test_all_samples_may_have_to_move_the_same_way():
-    problem = mp.Problem(mp.Gram.from_matrix(np.array([[1.0, -1.0], [-1.0, 1.0]])), [1, -1])
+    problem = mp.Problem(mp.Gram.from_matrix(np.array([[1.0, -1.0], [-1.0, 4.0]])), [1, -1])
     state = mp.run(mp.SolutionPath(mp.Constant(0.1)), problem, 1).last
     np.testing.assert_allclose(state.scores, [-1, 1], rtol=1e-3)  # w = 1
 

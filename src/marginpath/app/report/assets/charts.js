@@ -108,7 +108,7 @@ const legendLine = (tint, name, dash = "") => {
   return li;
 };
 const legends = () => {
-  const inexact = data.inexact.some(Boolean) ? [legendLine(colour(1) + "80", "gap over path_tol", "5 11")] : [];
+  const inexact = data.inexact.some(Boolean) ? [legendLine(colour(1) + "80", "gap over path_tol")] : [];
   $("error-legend").replaceChildren(...errors.map((e) => legendLine(colour(e.tint), e.id === "cv" ? `${data.folds.how} ± sd` : e.id, e.id === "training" ? "4 3" : "")), ...inexact);
   $("support-legend").replaceChildren(legendLine(colour(3), "all"), legendLine(colour(4), "at the bound", "4 3"));
   const items = data.classes.map((name, k) => { const li = make("li"); li.append(symbol(k), name); return li; });
