@@ -52,6 +52,20 @@ def vector_claims(case: Case, rng) -> Iterator[Claim]:
         yield from bounds_of(case, -v, {"u": f"any, {kind}"})
 
 
+def intercept_claims(case: Case, rng) -> Iterator[Claim]:
+    """Yield the bounds for classifiers with an intercept: by any vectors, balanced ones, and along a path."""
+    for claim in vector_claims(case, rng):
+        yield replace(claim, traits=claim.traits | {"claim": "with intercept"})
+    Y = np.asarray(case.problem.Y, dtype=np.float64)
+    v = rng.exponential(size=Y.shape) * (np.asarray(case.problem.mass) > 0)
+    v = v / np.where(Y > 0, np.sum(v * (Y > 0), axis=0), np.sum(v * (Y < 0), axis=0))
+    yield from bounds_of(case, -v, {"claim": "with intercept", "u": "any, balanced"})
+    if case.problem.gram.space == "samples":
+        path = mp.run(mp.SolutionPath(ratio=3.0, rounds=20), case.problem, 9, keep=2**30)
+        for t in (1, 4, 9):
+            yield from bounds_of(case, path.state(t).u, {"claim": "with intercept", "u": "SolutionPath"})
+
+
 def bounds_of(case: Case, u, traits: dict[str, str]) -> Iterator[Claim]:
     """Yield margin_bounds(problem, u), a claim for each column."""
     lower, upper = mp.margin_bounds(case.problem, u)
