@@ -144,7 +144,7 @@ class Model:
     def gap(self) -> np.ndarray:
         """The relative duality gap of every step 1, 2, …, the largest of its columns."""
         gaps: np.ndarray = self.classifier.path_["gap"][1:]
-        return gaps.reshape(len(gaps), -1).max(axis=1)
+        return np.asarray(gaps.reshape(len(gaps), -1).max(axis=1))
 
     @property
     def inexact(self) -> np.ndarray:
