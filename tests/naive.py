@@ -36,6 +36,23 @@ def hard_margin(K, y):
     return -v, 1 / np.sqrt(v @ A @ v)
 
 
+def svm(K, y, bound, intercept=False):
+    """u and D(u) of the SVM from an interior-point solver: min ½ vᵀAv − Σv, 0 ≤ v ≤ bound, and yᵀv = 0."""
+    n = len(y)
+    A, bound = np.outer(y, y) * K, np.broadcast_to(bound, n)
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
+    upper = np.isfinite(bound)
+    G = np.vstack([np.tile(y, (int(intercept), 1)).reshape(-1, n), -np.eye(n), np.eye(n)[upper]])
+    h = np.concatenate([np.zeros(int(intercept)), np.zeros(n), bound[upper]])
+    cones = [clarabel.ZeroConeT(1)] * intercept + [clarabel.NonnegativeConeT(n + int(upper.sum()))]
+    P = sp.csc_matrix(np.triu(A + 1e-14 * np.trace(A) / n * np.eye(n)))
+    x = clarabel.DefaultSolver(P, -np.ones(n), sp.csc_matrix(G), h, cones, settings).solve().x
+    v = np.clip(np.array(x), 0, bound)
+    return -v, v @ A @ v / 2 - v.sum()
+
+
 def separable(seed, n, d, gap=0.2):
     """Points that a line through the origin separates with margin at least ``gap``; both classes occur."""
     rng = np.random.default_rng(seed)

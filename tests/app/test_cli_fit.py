@@ -180,6 +180,22 @@ def test_inspect(invoke, model):
     assert sum(line.startswith("│") for line in ran.stdout.splitlines()) > fitted.n_iter_
     found = json.loads(invoke("inspect", "a.model", "--json").stdout)
     assert found["fitted_on"] == "animals.csv"
+    assert found["gap"] == pytest.approx(fitted.path_["gap"][fitted.step_], rel=1e-7)
+    assert 0 < found["gap"] <= fitted.path_tol
+
+
+def test_inspect_marks_steps_that_are_not_what_their_c_says(invoke, model):
+    fitted = Model.load("a.model")
+    fitted.classifier.path_.rows["gap"][3] = np.float64(0.25)
+    fitted.save("b.model")
+    ran = invoke("inspect", "b.model", "--steps")
+    rows = [line.split("│") for line in ran.stdout.splitlines() if line.startswith("│")][
+        -fitted.classifier.n_iter_ :
+    ]
+    assert [float(row[-2].split()[0]) for row in rows] == pytest.approx(fitted.gap, rel=0.06)
+    assert [row[1].strip() for row in rows if "!" in row[-2]] == ["3"]
+    assert "! duality gap over path_tol: not the SVM at its C" in ran.stdout
+    assert "!" not in invoke("inspect", "a.model", "--steps").stdout
 
 
 def test_report_of_a_model(invoke, model, animals):

@@ -73,6 +73,8 @@ def test_every_number_is_that_of_its_step(model, iris, shown):
         assert training["error"][t] == pytest.approx(np.mean(at.predict(model.prepared(fitted)) != fitted.y))
         assert shown["C"][t] == pytest.approx(at.C_, rel=1e-5)
         assert shown["support"]["all"][t] == len(at.support_)
+        assert shown["gap"][t] == pytest.approx(clf.path_["gap"][step], rel=1e-5)
+        assert shown["inexact"][t] is False
         assert shown["folds"]["mean"][t] == pytest.approx(1 - clf.cv_results_["mean_test_score"][t])
 
 

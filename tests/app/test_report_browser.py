@@ -1,5 +1,6 @@
 """The page in a real browser: the slider moves everything, the keys work, nothing is fetched."""
 
+import copy
 import json
 import re
 import shutil
@@ -153,6 +154,23 @@ def test_the_slider_moves_everything_to_what_the_path_holds(page, model):
         seen.add((picture(page), picture(page, "error-chart"), picture(page, "margin-chart")))
     for drawn in zip(*seen, strict=True):
         assert len(set(drawn)) == 3
+
+
+def test_steps_that_are_not_what_their_c_says_are_marked(driver, page, model, tmp_path):
+    clf = model[0].classifier
+    index = clf.step_ - 1
+    assert float(readout(page, "gap")) == pytest.approx(clf.path_["gap"][clf.step_], rel=0.06)
+    assert "path_tol" not in by_id(page, "error-legend").text
+    before = picture(page, "error-chart")
+    inexact = copy.deepcopy(model[0])
+    inexact.classifier.path_.rows["gap"][clf.step_] = np.float64(0.25)
+    other = opened(driver, report.write(inexact, tmp_path / "inexact.html", model[1]))
+    assert readout(other, "gap") == "2.5e-1 ! over path_tol"
+    assert "gap over path_tol" in by_id(other, "error-legend").text
+    assert picture(other, "error-chart") != before
+    by_id(other, "numbers").find_element("xpath", "./ancestor::details").click()
+    cells = [row.text.split()[-1] for row in other.find_elements("css selector", "#numbers tbody tr")]
+    assert [i for i, text in enumerate(cells) if text == "!"] == [index]
 
 
 def test_the_boundary_is_that_of_the_step(page, model):

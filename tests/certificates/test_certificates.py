@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import hard_margin, random_problem
+from naive import hard_margin, random_problem, svm
 
 import marginpath as mp
 
@@ -17,6 +17,40 @@ def test_any_dual_vector_brackets_the_maximum_margin(seed, n, dtype):
     lower, upper = mp.margin_bounds(problem, u)
     assert lower <= margin * (1 + 1e-7)
     assert upper >= margin * (1 - 1e-7)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(2, 20),
+    kind=st.sampled_from(["linear", "kernel"]),
+    tied=st.booleans(),
+)
+def test_any_dual_vector_brackets_the_maximum_margin_with_an_intercept(seed, n, kind, tied):
+    rng = np.random.default_rng(seed)
+    X, K, y = random_problem(seed, n, kind)
+    if kind == "linear":
+        X = X + 3 * rng.standard_normal(3)  # no plane through the origin need separate them
+        K = X @ X.T
+    _, best = svm(K, y, np.inf, intercept=True)
+    margin = (-2 * best) ** -0.5
+    gram = mp.Gram.linear(X) if kind == "linear" else mp.Gram.from_matrix(K)
+    v = rng.exponential(size=n) * np.maximum(rng.integers(0, 3, n), tied)
+    if tied:
+        v = v / np.where(y > 0, v[y > 0].sum(), v[y < 0].sum())
+    lower, upper = mp.margin_bounds(mp.Problem(gram, y, intercept=True), -v * 10.0 ** rng.integers(-20, 20))
+    assert lower <= margin * (1 + 1e-6)
+    assert upper >= margin * (1 - 1e-6)
+
+
+def test_the_bounds_with_an_intercept_close_and_are_not_those_without():
+    X, y = np.array([[1.0], [2.0], [4.0], [5.0]]), [-1, -1, 1, 1]
+    with_it, without = (mp.Problem(mp.Gram.linear(X), y, intercept=b) for b in (True, False))
+    u = np.array([0.0, -0.5, -0.5, 0.0])
+    assert tuple(map(float, mp.margin_bounds(with_it, u))) == pytest.approx((1, 1), rel=1e-12)
+    assert float(mp.margin_bounds(without, u)[0]) < 0
+    unbalanced = mp.margin_bounds(with_it, np.array([0.0, -0.5, -0.55, 0.0]))
+    assert float(unbalanced[1]) >= 1
+    assert float(mp.margin_bounds(with_it, np.zeros(4))[1]) == pytest.approx(2.5)  # (1 + 4)/2
 
 
 def test_columns_and_masks():

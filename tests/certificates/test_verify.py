@@ -67,6 +67,28 @@ def test_a_bound_that_is_off_by_one_part_in_1e15_is_rejected():
     assert "lower is over upper" in violations(over, under, proof)
 
 
+@pytest.mark.parametrize("u", [[-0.5, -0.5], [-0.5, -2.0], [-0.5, -0.25]])
+def test_with_an_intercept_the_class_that_weighs_more_is_reduced(u):
+    proof = ExactGram.from_rows([[3.0, 4.0], [9.0, 12.0]]).proof([-1, 1], ONES, u, intercept=True)
+    assert proof.upper_squared == proof.lower_squared == Fraction(25)  # half of their distance
+    assert violations(5.0, 5.0, proof, Fraction(25)) == []
+    assert "lower is over what u proves" in violations(5 * (1 + 1e-15), 6.0, proof)
+    assert "upper is under what u proves" in violations(4.0, 5 * (1 - 1e-15), proof)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_with_an_intercept_the_proof_is_that_of_the_definitions(seed):
+    rng = np.random.default_rng(seed)
+    X, v, y = rng.standard_normal((6, 2)), rng.exponential(size=6), np.array([1, -1, 1, -1, 1, 1])
+    balanced = np.where(y > 0, v * v[y < 0].sum() / v[y > 0].sum(), v)
+    m, w = y * (X @ (X.T @ (y * v))), X.T @ (y * balanced)
+    nearest = min(np.sum((X[i] - X[j]) ** 2) / 4 for i in (0, 2, 4, 5) for j in (1, 3))
+    proof = ExactGram.from_rows(X).proof(y, np.ones(6), -v, intercept=True)
+    assert float(proof.smallest) == pytest.approx((m[y > 0].min() + m[y < 0].min()) / 2, rel=1e-12)
+    assert float(proof.squared) == pytest.approx(v @ m, rel=1e-12)
+    assert float(proof.upper_squared) == pytest.approx(min(nearest, w @ w / balanced.sum() ** 2), rel=1e-10)
+
+
 def test_the_two_floats_around_a_root_are_told_apart():
     proof = ExactGram.from_matrix([[2.0, -2.0], [-2.0, 2.0]]).proof([1, -1], ONES, [-0.1, -0.1])
     above = math.sqrt(2)  # rounded up

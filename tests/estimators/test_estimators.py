@@ -156,6 +156,8 @@ def test_cross_validation_table(iris):
     np.testing.assert_allclose(table["mean_test_score"], splits.mean(axis=0))
     np.testing.assert_allclose(table["std_test_score"], splits.std(axis=0))
     assert table["params"][fitted.step_ - 1] == {"step": fitted.step_, "C": fitted.C_}
+    np.testing.assert_array_equal(table["gap"], fitted.path_["gap"][1:])
+    assert np.all((table["gap"] >= 0) & (table["gap"] <= 1.000001 * fitted.path_tol))
     assert fitted.score(X, y) > 0.95
     by_fold = fitted.classes_[fitted.out_of_fold_.argmax(axis=1)]
     assert np.mean(by_fold == y) == pytest.approx(table["mean_test_score"][fitted.step_ - 1])
@@ -169,6 +171,7 @@ def test_width_chosen_too(moons):
     fitted = mp.MarginPathClassifier(gamma="tuned", **settings).fit(X, y)
     table = fitted.cv_results_
     assert len(np.unique(table["param_gamma"])) == 10
+    assert len(table["gap"]) == len(table["params"])
     assert fitted.gamma_ in table["param_gamma"]
     row = np.flatnonzero((table["param_gamma"] == fitted.gamma_) & (table["param_step"] == fitted.step_))
     assert table["mean_test_score"][row[0]] == table["mean_test_score"].max()

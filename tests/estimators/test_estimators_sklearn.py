@@ -24,10 +24,10 @@ from marginpath import parallel
 BOTH = [mp.MarginPathClassifier, mp.LinearMarginPathClassifier]
 
 #: Why a check does not hold; the same would be said of scikit-learn's own sweeps over samples.
-EXPECTED = {
-    "check_sample_weight_equivalence_on_dense_data": "the random order of the sweeps depends on the samples",
-    "check_sample_weight_equivalence_on_sparse_data": "the random order of the sweeps depends on the samples",
-}
+EXPECTED = dict.fromkeys(
+    ["check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"],
+    "solutions are equal to path_tol only, and the random order of sweeps depends on the samples",
+)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -40,15 +40,18 @@ def test_scikit_learn_compatible(estimator, check):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("method", ["inertial", "gradient"])
-@pytest.mark.parametrize("cls", BOTH)
-def test_a_weight_is_a_number_of_samples(cls, method):
-    """The two checks that random sweeps cannot pass hold for the algorithms of the paper."""
+@pytest.mark.parametrize(
+    ("cls", "settings"),
+    [(cls, {"method": method}) for cls in BOTH for method in ("inertial", "gradient")]
+    + [(mp.MarginPathClassifier, {"path_tol": 1e-8})],
+)
+def test_a_weight_is_a_number_of_samples(cls, settings):
+    """The two checks that random sweeps cannot pass hold for the paper's algorithms, and for solutions."""
     for check in (
         estimator_checks.check_sample_weight_equivalence_on_dense_data,
         estimator_checks.check_sample_weight_equivalence_on_sparse_data,
     ):
-        check(cls.__name__, cls(method=method, random_state=0))
+        check(cls.__name__, cls(random_state=0, **settings))
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ Some data are built around a maximum margin that is known exactly. A case also h
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -33,6 +33,15 @@ class Case:
     weight: list[float]
     truths: list[Fraction | None]
     traits: dict[str, str]  # dimension → value, for the table
+    intercept: bool = False
+
+    def with_intercept(self):
+        """Return the case in which the classifiers have an intercept; nothing is known of its margins."""
+        Y = np.array(self.columns).T
+        given = Y[:, 0] if len(self.columns) == 1 else Y
+        problem = mp.Problem(self.problem.gram, given, self.problem.sample_weight, intercept=True)
+        truths = [None] * len(self.columns)
+        return replace(self, problem=problem, truths=truths, traits=self.traits, intercept=True)
 
 
 def draw_case(rng):

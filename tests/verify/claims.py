@@ -52,6 +52,20 @@ def vector_claims(case: Case, rng) -> Iterator[Claim]:
         yield from bounds_of(case, -v, {"u": f"any, {kind}"})
 
 
+def intercept_claims(case: Case, rng) -> Iterator[Claim]:
+    """Yield the bounds for classifiers with an intercept: by any vectors, balanced ones, and along a path."""
+    for claim in vector_claims(case, rng):
+        yield replace(claim, traits=claim.traits | {"claim": "with intercept"})
+    Y = np.asarray(case.problem.Y, dtype=np.float64)
+    v = rng.exponential(size=Y.shape) * (np.asarray(case.problem.mass) > 0)
+    v = v / np.where(Y > 0, np.sum(v * (Y > 0), axis=0), np.sum(v * (Y < 0), axis=0))
+    yield from bounds_of(case, -v, {"claim": "with intercept", "u": "any, balanced"})
+    if case.problem.gram.space == "samples":
+        path = mp.run(mp.SolutionPath(ratio=3.0, rounds=20), case.problem, 9, keep=2**30)
+        for t in (1, 4, 9):
+            yield from bounds_of(case, path.state(t).u, {"claim": "with intercept", "u": "SolutionPath"})
+
+
 def bounds_of(case: Case, u, traits: dict[str, str]) -> Iterator[Claim]:
     """Yield margin_bounds(problem, u), a claim for each column."""
     lower, upper = mp.margin_bounds(case.problem, u)
@@ -99,17 +113,23 @@ def classifier_case(case: Case, rng):
         gram, exact = mp.Gram.linear(numbers), ExactGram.from_rows(numbers)
     else:
         numbers = np.ascontiguousarray(case.numbers[np.ix_(used, used)])
-        clf = mp.MarginPathClassifier(kernel="precomputed", **(settings | {"fit_intercept": False}))
-        clf.fit(numbers, y, sample_weight=given)
+        free = settings["method"] == "coordinate" and settings["stopping"] is None  # no constant is needed
+        settings["fit_intercept"] &= free
+        clf = mp.MarginPathClassifier(kernel="precomputed", **settings).fit(numbers, y, sample_weight=given)
         gram, exact = mp.Gram.from_matrix(numbers), ExactGram.from_matrix(numbers)
     truth = None if clf.fit_intercept else case.truths[0]
-    problem = mp.Problem(gram, y, given)
-    return Case(problem, exact, numbers, [y.tolist()], weight.tolist(), [truth], case.traits), clf
+    intercept = clf.fit_intercept and clf.constant_ == 0
+    problem = mp.Problem(gram, y, given, intercept=intercept)
+    return Case(problem, exact, numbers, [y.tolist()], weight.tolist(), [truth], case.traits, intercept), clf
 
 
 def classifier_claims(case: Case, clf) -> Iterator[Claim]:
     """Yield what a fitted classifier says; it names no u, so one that is near the solution goes before."""
-    yield from bounds_of(case, mp.maximum_margin(case.problem).u, {"u": "maximum_margin"})
+    if case.intercept:
+        u, source = mp.run(mp.SolutionPath(ratio=10.0), case.problem, 9).last.u, "SolutionPath"
+    else:
+        u, source = mp.maximum_margin(case.problem).u, "maximum_margin"
+    yield from bounds_of(case, u, {"u": source})
     for claim in _by_column(
         {"claim": "margin_bounds_", "u": f"classifier, {clf.method}"}, *clf.margin_bounds_
     ):

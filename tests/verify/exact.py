@@ -3,10 +3,15 @@
 For v = −u ≥ 0 with m_i = y_i Σ_j K_ij y_j v_j and ‖w‖² = Σ_i v_i m_i, the maximum margin lies between
 max(0, min_i m_i/‖w‖) and min(‖w‖/Σ_i v_i, min_i √K_ii), over the samples that count. Every float is a
 rational number, and roots are never taken: squares are compared. Nothing here is rounded.
+
+With an intercept, the margins of (w, b) with ‖w‖ ≤ 1 are y_i (⟨w, x_i⟩ + b). The best b makes the smallest
+m_i of the two classes equal, so that the lower end has their mean. The upper one holds for a v with
+Σ_i y_i v_i = 0: of the class that weighs more, the same share of every v_i is left out. Two samples of
+different classes are at least twice the margin apart.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from operator import mul
 
@@ -20,6 +25,7 @@ class Proof:
     total: Fraction  # Σ v_i
     cap: Fraction  # min K_ii
     dual: bool  # whether v ≥ 0: without it there is no upper bound but the cap
+    balanced: tuple[Fraction, Fraction] | None = None  # ‖w‖², Σ v where both classes weigh the same
 
     @property
     def lower_squared(self):
@@ -30,9 +36,10 @@ class Proof:
     def upper_squared(self):
         """The square of min(‖w‖/Σv, √cap)."""
         by_sample = max(self.cap, Fraction(0))
-        if not self.dual or self.total == 0:
+        squared, total = self.balanced or (self.squared, self.total)
+        if not self.dual or total == 0:
             return by_sample
-        return min(by_sample, max(self.squared, Fraction(0)) / self.total**2)
+        return min(by_sample, max(squared, Fraction(0)) / total**2)
 
 
 class ExactGram:
@@ -84,20 +91,44 @@ class ExactGram:
             a = [[a[i][j] - a[i][p] * pivot[j] / pivot[p] for j in rest] for i in rest]
         return True
 
-    def proof(self, y, weight, u):
+    def proof(self, y, weight, u, intercept=False):
         """Return what u proves; rows of label 0 or weight 0 do not count, whatever u is there."""
         counts = [i for i in range(len(y)) if y[i] != 0 and weight[i] != 0]
         (v,), shift = _integers([[-float(u[i]) for i in counts]])
-        signed = [int(y[i]) * a for i, a in zip(counts, v, strict=True)]
-        rows = ([self.k[i][j] for j in counts] for i in counts)
-        m = [int(y[i]) * sum(map(mul, row, signed)) for i, row in zip(counts, rows, strict=True)]
-        return Proof(
+        m = self._margins(counts, y, v)
+        proof = Proof(
             smallest=_fraction(min(m), self.shift + shift),
             squared=_fraction(sum(map(mul, v, m)), self.shift + 2 * shift),
             total=_fraction(sum(v), shift),
             cap=_fraction(min(self.k[i][i] for i in counts), self.shift),
             dual=min(v) >= 0,
         )
+        if not intercept:
+            return proof
+        up, down = ([n for n, i in enumerate(counts) if y[i] == side] for side in (1, -1))
+        halves = min(m[n] for n in up) + min(m[n] for n in down)
+        weights = sum(v[n] for n in up), sum(v[n] for n in down)
+        part = [a * (weights[1] if y[i] == 1 else weights[0]) for i, a in zip(counts, v, strict=True)]
+        squared = sum(map(mul, part, self._margins(counts, y, part)))
+        return replace(
+            proof,
+            smallest=_fraction(halves, self.shift + shift + 1),
+            cap=min(self._quarter_distance(counts[a], counts[b]) for a in up for b in down),
+            balanced=(_fraction(squared, self.shift), Fraction(sum(part))),
+        )
+
+    def _margins(self, counts, y, v):
+        """Return m_i, in whole numbers, of the samples that count."""
+        signed = [int(y[i]) * a for i, a in zip(counts, v, strict=True)]
+        rows = ([self.k[i][j] for j in counts] for i in counts)
+        return [int(y[i]) * sum(map(mul, row, signed)) for i, row in zip(counts, rows, strict=True)]
+
+    def _quarter_distance(self, i, j):
+        """Return ‖x_i − x_j‖²/4; of numbers that no two samples can have, no more than (‖x_i‖ + ‖x_j‖)²/4."""
+        a, b, product = self.k[i][i], self.k[j][j], self.k[i][j]
+        if product < 0 and product**2 > a * b:
+            product = -min(a, b)
+        return _fraction(a + b - 2 * product, self.shift + 2)
 
 
 def exact_interval(K, y, weight, v, *, rows=False):

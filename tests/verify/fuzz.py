@@ -15,7 +15,14 @@ from functools import partial
 import numpy as np
 
 from .cases import draw_case
-from .claims import classifier_case, classifier_claims, hard_margin_claims, run_claims, vector_claims
+from .claims import (
+    classifier_case,
+    classifier_claims,
+    hard_margin_claims,
+    intercept_claims,
+    run_claims,
+    vector_claims,
+)
 from .exact import contradictions, status_violations, violations
 
 _SHARES = 16  # of the work, whatever the number of processes: the result does not depend on it
@@ -107,6 +114,9 @@ def check_case(seed, number, tally):
         check_claims(number, case, run_claims(case, rng), tally)
         if rng.random() < 0.5:
             check_claims(number, case, hard_margin_claims(case, rng), tally)
+        if rng.random() < 0.5:
+            free = case.with_intercept()
+            check_claims(number, free, intercept_claims(free, rng), tally)
         if case.numbers is not None and rng.random() < 0.1:
             fitted = _attempt(tally, "classifier", lambda: classifier_case(case, rng))
             if fitted is not None:
@@ -135,7 +145,7 @@ def check_claims(number, case, claims, tally):
         elif claim.u is None:
             faults = contradictions(claim.lower, claim.upper, least[j], most[j], "what is proved")
         else:
-            proof = case.exact.proof(case.columns[j], case.weight, claim.u)
+            proof = case.exact.proof(case.columns[j], case.weight, claim.u, case.intercept)
             least[j], most[j] = max(least[j], proof.lower_squared), min(most[j], proof.upper_squared)
             faults, cap = violations(claim.lower, claim.upper, proof, case.truths[j]), proof.cap
         if claim.status is not None:

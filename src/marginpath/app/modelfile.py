@@ -141,6 +141,17 @@ class Model:
         return as_choice(self.classifier).error
 
     @property
+    def gap(self) -> np.ndarray:
+        """The relative duality gap of every step 1, 2, …, the largest of its columns."""
+        gaps: np.ndarray = self.classifier.path_["gap"][1:]
+        return np.asarray(gaps.reshape(len(gaps), -1).max(axis=1))
+
+    @property
+    def inexact(self) -> np.ndarray:
+        """Whether each step 1, 2, … has a gap over ``path_tol``: it is not the SVM at its C."""
+        return np.asarray(self.gap > getattr(self.classifier.path_.solver, "gap_tol", np.inf))
+
+    @property
     def reason(self) -> str:
         """Why this step was chosen, in a sentence."""
         return as_choice(self.classifier).reason

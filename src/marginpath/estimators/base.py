@@ -57,7 +57,7 @@ def _tells_probabilities(self: BasePathClassifier) -> bool:
 class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """A classifier that is one step of a path; subclasses say where the Gram matrix comes from."""
 
-    #: What coordinate sweeps run on: kernel values of the "samples", or the "features".
+    #: What method="coordinate" runs on: kernel values of the "samples", or the "features".
     _swept: ClassVar[str] = "samples"
     #: What a warm start must find again; None where the last fit was not to be gone on with.
     _definition: dict[str, Any] | None = None
@@ -354,12 +354,12 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         return params.get("groups")
 
     def _resolved_method(self, X: Any) -> str:
-        """Return coordinate sweeps where they run, and else Algorithm 2."""
+        """Return steps in few coordinates where they run, and else Algorithm 2."""
         sweeps = self._can_sweep(X)
         if self.method == "coordinate" and not sweeps:
             raise ValueError(
-                f"method='coordinate' sweeps NumPy arrays, but X is a {type(X).__name__}. Use method='auto', "
-                f"which takes Algorithm 2 there."
+                f"method='coordinate' works on NumPy arrays, but X is a {type(X).__name__}. Use "
+                f"method='auto', which takes Algorithm 2 there."
             )
         return ("coordinate" if sweeps else "inertial") if self.method == "auto" else str(self.method)
 
@@ -417,4 +417,5 @@ def _cv_results(tried: Sequence[tuple[dict[str, float], CrossValidatedPath]]) ->
         "mean_test_score": scores.mean(axis=1),
         "std_test_score": scores.std(axis=1),
         "rank_test_score": rankdata(-scores.mean(axis=1), method="min").astype(np.int32),
+        "gap": np.concatenate([found.path["gap"][1:] for _, found in tried]),
     }

@@ -28,8 +28,8 @@ _KERNELS = ("rbf", "poly", "linear", "laplacian", "cosine")
 class MarginPathClassifier(BasePathClassifier):
     """Large-margin kernel classifier that chooses its own amount of regularization.
 
-    One run goes from a heavily regularized classifier to the maximum-margin one; cross-validation along the
-    way chooses the step to keep, for about the time of one fit. There is no C to set.
+    One run goes from a heavily regularized classifier to the maximum-margin one, through the SVM at every C;
+    cross-validation along the way chooses the step to keep. There is no C to set.
 
     Parameters
     ----------
@@ -43,7 +43,8 @@ class MarginPathClassifier(BasePathClassifier):
     kernel_params : dict, optional
         Further arguments of a callable.
     method : {"auto", "coordinate", "inertial", "gradient"}
-        Coordinate sweeps, the paper's Algorithm 2, or its Algorithm 1. "auto" takes the fastest.
+        The solutions, by :class:`marginpath.SolutionPath` (coordinate sweeps for stopping="margin"), the
+        paper's Algorithm 2, or its Algorithm 1. "auto" takes the fastest.
     schedule : "auto" or callable
         t → λ_t. "auto" starts where the path leaves the trivial solution and falls geometrically.
     stopping : {"cv", "holdout", "margin", "discrepancy"}, rule or None
@@ -93,7 +94,7 @@ class MarginPathClassifier(BasePathClassifier):
     precision : {"float32", "tf32", "bfloat16"}, optional
         Of the kernel matrix on a GPU; None keeps that of X. See :meth:`Gram.from_kernel`.
     random_state : int, RandomState or None
-        Of the orders of the sweeps and the held-out samples.
+        Of the held-out samples, and of the orders of sweeps.
     verbose : int
         1 prints a line a step.
 
@@ -123,12 +124,13 @@ class MarginPathClassifier(BasePathClassifier):
         ``path_.models``: the dual vectors of every step, ``models_.u(step)``, and their bound 1/λ,
         ``models_.bound(step)``.
     cv_results_ : dict
-        Scores of every step, by scikit-learn's names (stopping="cv" or "holdout").
+        Scores of every step, by scikit-learn's names (stopping="cv" or "holdout"), and its duality gap over
+        its objective, the largest of its columns: "gap".
     out_of_fold_ : array
         The decision value of every training sample by the fold that held it out, at the chosen step.
     margin_bounds_ : (lower, upper)
-        Bounds on the maximum margin, one for each column, proved by steps of the path; of the problem with
-        the constant if there is an intercept.
+        Bounds on the maximum margin, one for each column, proved by steps of the path; with any intercept,
+        or of the problem with the constant where that is not 0.
     margin_proofs_ : MarginProofs
         The steps with a proof, and what is proved up to any step.
     separable_ : bool or None

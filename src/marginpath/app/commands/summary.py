@@ -33,6 +33,7 @@ def facts(model: Model) -> dict[str, Any]:
         "step": clf.step_,
         "reason": model.reason,
         "C": _finite(clf.C_),
+        "gap": _finite(model.gap[clf.step_ - 1]),
         "margin_bounds": {
             name: [_finite(a), _finite(b)] for name, a, b in zip(names, lower, upper, strict=True)
         },
@@ -60,15 +61,18 @@ def table(found: dict[str, Any], title: str) -> Table:
 def steps_table(model: Model) -> Table:
     """Return the errors and the margins along the steps as a table for the terminal."""
     clf, folds = model.classifier, model.cv_error
-    printed = Table(title="Along the path", title_justify="left")
-    for name in ("step", "C = 1/λ", *(("cv error", "± sd") if folds else ()), "support"):
+    gap, inexact = model.gap, model.inexact
+    note = "! duality gap over path_tol: not the SVM at its C" if inexact.any() else None
+    printed = Table(title="Along the path", title_justify="left", caption=note, caption_justify="left")
+    for name in ("step", "C = 1/λ", *(("cv error", "± sd") if folds else ()), "support", "gap"):
         printed.add_column(name, justify="right")
     for step in range(1, clf.n_iter_ + 1):
         support = np.count_nonzero(clf.models_.u(step).any(axis=1))
         errors = [f"{part[step - 1]:.1%}" for part in folds] if folds else []
         style = "bold green" if step == clf.step_ else ""
         C = _short(_finite(clf.models_.bound(step)))
-        printed.add_row(str(step), C, *errors, str(support), style=style)
+        told = f"{gap[step - 1]:.1e}" + " !" * bool(inexact[step - 1])
+        printed.add_row(str(step), C, *errors, str(support), told, style=style)
     return printed
 
 

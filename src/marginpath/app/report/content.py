@@ -37,6 +37,8 @@ def content(model: Model, table: Table | None = None, pair: Sequence[str] | None
         "chosen": steps.index(clf.step_),
         "reason": model.reason,
         "C": _numbers([clf.models_.bound(step) for step in steps]),
+        "gap": _numbers(model.gap[np.asarray(steps) - 1]),
+        "inexact": model.inexact[np.asarray(steps) - 1].tolist(),
         "folds": _folds(model, steps),
         "judged": judged,
         "margin": _margins(model, steps),

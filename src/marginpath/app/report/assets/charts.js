@@ -25,6 +25,7 @@ tile("C", "C = 1/λ");
 errors.forEach((line) => tile(line.id, line.id === "cv" && data.folds.how === "cross-validated" ? `CV ${data.folds.name}` : line.name, line.tint));
 tile("margin", "maximum margin in");
 tile("support", "support vectors");
+tile("gap", "duality gap");
 
 const plots = [];
 const markers = {
@@ -38,6 +39,7 @@ const markers = {
         c.beginPath(); c.moveTo(x, top); c.lineTo(x, top + height); c.stroke();
         c.restore();
       };
+      data.inexact.forEach((over, t) => { if (over) line(t, colour(1) + "40", 5, []); });
       line(data.chosen, css("--quiet"), 1.5, [2, 3]);
       line(state.step, css("--ink"), 1.5, []);
       u.series.forEach((series, i) => {
@@ -106,7 +108,8 @@ const legendLine = (tint, name, dash = "") => {
   return li;
 };
 const legends = () => {
-  $("error-legend").replaceChildren(...errors.map((e) => legendLine(colour(e.tint), e.id === "cv" ? `${data.folds.how} ± sd` : e.id, e.id === "training" ? "4 3" : "")));
+  const inexact = data.inexact.some(Boolean) ? [legendLine(colour(1) + "80", "gap over path_tol")] : [];
+  $("error-legend").replaceChildren(...errors.map((e) => legendLine(colour(e.tint), e.id === "cv" ? `${data.folds.how} ± sd` : e.id, e.id === "training" ? "4 3" : "")), ...inexact);
   $("support-legend").replaceChildren(legendLine(colour(3), "all"), legendLine(colour(4), "at the bound", "4 3"));
   const items = data.classes.map((name, k) => { const li = make("li"); li.append(symbol(k), name); return li; });
   const kinds = [["filled: support vector", true], ["hollow: support vector at the bound", false]].map(([text, fill]) => {

@@ -22,6 +22,7 @@ const make = (tag, text = "", attributes = {}) => {
 };
 const percent = (x) => (x === null ? "–" : (100 * x).toFixed(1) + "%");
 const short = (x) => (x === null ? "∞" : Math.abs(x) >= 1e5 || (x && Math.abs(x) < 1e-3) ? x.toExponential(1) : String(+x.toPrecision(3)));
+const gap = (t) => (data.gap[t] ? data.gap[t].toExponential(1) : "0") + (data.inexact[t] ? " !" : "");
 const interval = (k, t) => {
   // rounded outwards, so that it stays true
   const [low, high] = [data.margin.lower[k][t], data.margin.upper[k][t]];

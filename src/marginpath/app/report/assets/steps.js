@@ -14,6 +14,8 @@ const show = () => {
   errors.forEach((e) => read[e.id].replaceChildren(percent(e.values[t]), make("small", e.spread ? ` ± ${percent(e.spread[t])}` : "")));
   read.margin.textContent = interval(state.margin, t);
   read.support.replaceChildren(data.support.all[t].toLocaleString("en"), make("small", `, ${data.support.bound[t].toLocaleString("en")} at bound`));
+  read.gap.replaceChildren(gap(t), make("small", data.inexact[t] ? " over path_tol" : ""));
+  read.gap.title = data.inexact[t] ? "The gap is over path_tol: this step is not the SVM at its C." : "";
   slider.setAttribute("aria-valuetext", `step ${step} of ${data.steps[T - 1]}, ${errors.map((e) => `${e.name} ${percent(e.values[t])}`).join(", ")}`);
   $("kept").disabled = t === data.chosen;
   plots.forEach(({ u }) => u.redraw(false, false));

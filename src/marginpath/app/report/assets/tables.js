@@ -74,17 +74,17 @@ const suspectsNote = () => {
 
 const numberRows = () => {
   const bounds = data.margin.names.flatMap((name) => [`margin at least (${name})`, `margin at most (${name})`]);
-  const head = ["step", "C", ...errors.map((e) => e.name), ...bounds, "support vectors", "at the bound"];
-  const rows = data.steps.map((step, t) => [step, data.C[t], ...errors.map((e) => e.values[t]), ...data.margin.names.flatMap((_, k) => [data.margin.lower[k][t], data.margin.upper[k][t]]), data.support.all[t], data.support.bound[t]]);
+  const head = ["step", "C", ...errors.map((e) => e.name), ...bounds, "support vectors", "at the bound", "duality gap"];
+  const rows = data.steps.map((step, t) => [step, data.C[t], ...errors.map((e) => e.values[t]), ...data.margin.names.flatMap((_, k) => [data.margin.lower[k][t], data.margin.upper[k][t]]), data.support.all[t], data.support.bound[t], data.gap[t]]);
   return [head, ...rows];
 };
 const drawNumbers = () => {
   const [head, ...rows] = numberRows(), thead = make("thead"), body = make("tbody"), tr = make("tr");
   tr.append(...head.map((name) => make("th", name, { scope: "col", class: "n" })));
   thead.append(tr);
-  rows.forEach((values) => {
+  rows.forEach((values, t) => {
     const row = make("tr");
-    row.append(...values.map((v, i) => make("td", i >= 2 && i < 2 + errors.length ? percent(v) : i ? short(v) : String(v), { class: "n" })));
+    row.append(...values.slice(0, -1).map((v, i) => make("td", i >= 2 && i < 2 + errors.length ? percent(v) : i ? short(v) : String(v), { class: "n" })), make("td", gap(t), { class: "n" }));
     body.append(row);
   });
   $("numbers").replaceChildren(thead, body);
