@@ -53,6 +53,19 @@ def svm(K, y, bound, intercept=False):
     return -v, v @ A @ v / 2 - v.sum()
 
 
+def soft_margin_with_intercept(K, y, weights, C):
+    """The dual of the SVM with an unpenalized intercept, by an interior-point solver: u and the intercept."""
+    n = len(y)
+    P = sp.triu(sp.csc_matrix(K * np.outer(y, y)), format="csc")
+    A = sp.csc_matrix(np.vstack([y[None], np.eye(n), -np.eye(n)]))
+    bounds = np.concatenate([[0.0], np.zeros(n), C * weights])
+    cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(2 * n)]
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    solved = clarabel.DefaultSolver(P, np.ones(n), A, bounds, cones, settings).solve()
+    return np.array(solved.x), -solved.z[0]
+
+
 def separable(seed, n, d, gap=0.2):
     """Points that a line through the origin separates with margin at least ``gap``; both classes occur."""
     rng = np.random.default_rng(seed)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import hard_margin, random_problem, svm
+from naive import hard_margin, random_problem, soft_margin_with_intercept, svm
 
 import marginpath as mp
 
@@ -130,12 +130,21 @@ def test_bad_vectors():
         mp.margin_bounds(problem, np.array([np.nan, -1.0]))
 
 
-def test_an_intercept_does_not_reach_the_running_bounds():
-    data = mp.datasets.toy()
-    problem = mp.Problem(mp.Gram.linear(data.X + 1.0), data.y)
-    path = mp.run(mp.CoordinateDescent(intercept=0.03), problem, steps=20)
-    assert abs(float(path.last.offset)) > 0
-    lower, upper = mp.certificates.state_margin_bounds(problem, path.last)
-    exact_lower, exact_upper = mp.margin_bounds(problem, path.last.u)
-    assert float(lower) == pytest.approx(float(exact_lower), rel=1e-9)
-    assert float(upper) == pytest.approx(float(exact_upper), rel=1e-9)
+def test_bounds_with_an_intercept_bracket_its_maximum_margin():
+    """Three samples against 21: no classifier without an intercept has this margin."""
+    _, K, y = random_problem(5, 24, "kernel")
+    y = np.where(np.arange(24) < 3, -1.0, 1.0)
+    u, _ = soft_margin_with_intercept(K, y, np.ones(24), 1e6)
+    margin = 1 / np.sqrt((y * u) @ K @ (y * u))
+    assert hard_margin(K, y)[1] < 0.99 * margin
+    problem = mp.Problem(mp.Gram.from_matrix(K), y, intercept=True)
+    path = mp.run(mp.SolutionPath(tol=1e-9), problem, steps=40)
+    assert abs(float(path.last.offset)) > 0.1
+    for step in (1, 10, 20, 40):
+        state = path.state(step, problem)
+        proved = np.array(mp.certificates.state_margin_bounds(problem, state))
+        assert proved[0] <= margin * (1 + 1e-6)
+        assert proved[1] >= margin * (1 - 1e-6)
+        estimated = mp.certificates.bounds.estimated_margin_bounds(problem, state)
+        np.testing.assert_allclose(estimated, proved, rtol=1e-6)
+    np.testing.assert_allclose(proved, margin, rtol=1e-3)

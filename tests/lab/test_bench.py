@@ -15,7 +15,7 @@ from marginpath_lab.bench import data as sets
 from marginpath_lab.bench import memory, peers, scaling
 from marginpath_lab.bench.machine import describe_machine, processor
 from marginpath_lab.bench.measure import Benchmark, Contestant, Entry, Task, measure_task
-from marginpath_lab.bench.ours import Classifier, GaussianPath, LinearPath
+from marginpath_lab.bench.ours import Classifier, GaussianPath, LinearClassifier
 from marginpath_lab.bench.report import Report, remarks, table
 from scipy.sparse import random_array
 from sklearn.datasets import dump_svmlight_file
@@ -204,12 +204,13 @@ def test_the_classifier_says_which_width_it_chose():
     assert facts["CV error"] < 0.25
 
 
-def test_linear_paths_tell_several_classes_apart(folder):
+def test_the_linear_contestant_is_the_estimator_with_its_defaults(folder):
     data = sets.newsgroups()
-    path = LinearPath()
-    model = path(data)
-    assert path.judge(model, data)["test error"] < 0.3
-    assert model.offset.shape == (len(np.unique(data.y)),)
+    ours = LinearClassifier()
+    model = ours(data)
+    assert model.get_params() == mp.LinearMarginPathClassifier(random_state=0).get_params()
+    assert ours.judge(model, data)["test error"] < 0.3
+    assert model.coef_.shape[0] == len(np.unique(data.y))
 
 
 def test_a_part_keeps_the_classes_in_proportion():

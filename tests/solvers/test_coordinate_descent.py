@@ -4,7 +4,6 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import hard_margin, random_problem, separable
-from sklearn.svm import SVC
 
 import marginpath as mp
 from marginpath.solvers.coordinate.spaces import PERIOD, RUN, order_by_runs
@@ -222,7 +221,7 @@ def test_masks_zero_rows_and_infinite_boxes():
 def test_bad_settings():
     import array_api_strict
 
-    for bad in ({"ratio": 1.0}, {"sweeps": 0}, {"refresh": 0}, {"tol": -1.0}, {"intercept": 0.0}):
+    for bad in ({"ratio": 1.0}, {"sweeps": 0}, {"refresh": 0}, {"tol": -1.0}):
         with pytest.raises(ValueError, match=f"{next(iter(bad))} must be"):
             mp.CoordinateDescent(**bad)
     _, K, y = random_problem(0, 6, "kernel")
@@ -231,83 +230,6 @@ def test_bad_settings():
     strict = mp.Problem(mp.Gram.from_matrix(array_api_strict.asarray(K)), y)
     with pytest.raises(TypeError, match=r"NumPy arrays.*Use DualDescent"):
         mp.run(mp.CoordinateDescent(), strict, 1)
-
-
-def soft_margin_with_intercept(K, y, weights, C):
-    """The dual of the SVM with an unpenalized intercept, by an independent solver: u and the intercept."""
-    import clarabel
-
-    n = len(y)
-    P = sp.triu(sp.csc_matrix(K * np.outer(y, y)), format="csc")
-    A = sp.csc_matrix(np.vstack([y[None], np.eye(n), -np.eye(n)]))
-    bounds = np.concatenate([[0.0], np.zeros(n), C * weights])
-    cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(2 * n)]
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    solved = clarabel.DefaultSolver(P, np.ones(n), A, bounds, cones, settings).solve()
-    return np.array(solved.x), -solved.z[0]
-
-
-@pytest.mark.parametrize("c", [0.03, 1.0])
-@pytest.mark.parametrize("kind", ["linear", "kernel", "tiled"])
-def test_the_intercept_is_that_of_an_independent_solver(kind, c):
-    X, _, y = random_problem(4, 30, "kernel")
-    y[:20] = 1
-    X = X + y[:, None] + 0.7
-    grams = {
-        "linear": mp.Gram.linear(X),
-        "kernel": mp.Gram.from_kernel(X, mp.Gaussian(1.0)),
-        "tiled": mp.TiledGram(X, mp.Gaussian(1.0)),
-    }
-    problem = mp.Problem(grams[kind], y)
-    last = mp.run(mp.CoordinateDescent(mp.Constant(0.5), sweeps=50, intercept=c), problem, 150).last
-    K = problem.gram.rows(np.arange(30))
-    u, intercept = soft_margin_with_intercept(K, y, np.ones(30), 2.0)
-    assert abs(np.sum(y * last.u)) < 1e-6
-    np.testing.assert_allclose(K @ (y * last.u), K @ (y * u), atol=1e-4)
-    assert -last.offset == pytest.approx(intercept, abs=1e-4)
-    np.testing.assert_allclose(last.scores, K @ (y * last.u) + last.offset, atol=1e-9)
-    decision = problem.decision(last.u, X, last.offset)
-    np.testing.assert_allclose(decision, -last.scores, atol=1e-9)
-
-
-def test_the_intercept_is_that_of_scikit_learn():
-    from sklearn.svm import SVC
-
-    rng = np.random.default_rng(2)
-    X = rng.standard_normal((120, 3))
-    y = np.where(X[:, 0] + 0.5 * rng.standard_normal(120) > -0.8, 1, -1)
-    weights = rng.integers(1, 4, 120).astype(float)
-    theirs = SVC(C=0.7, kernel="linear", tol=1e-8).fit(X, y, weights)
-    solver = mp.CoordinateDescent(mp.Constant(1 / 0.7), sweeps=50, intercept=0.1)
-    problem = mp.Problem(mp.Gram.linear(X), np.stack([y, -y], axis=1), weights)
-    last = mp.run(solver, problem, 100).last
-    np.testing.assert_allclose(-last.offset, theirs.intercept_[0] * np.array([1, -1]), atol=1e-4)
-    np.testing.assert_allclose(-last.scores[:, 0], theirs.decision_function(X), atol=1e-3)
-
-
-@pytest.mark.parametrize("kind", ["linear", "kernel"])
-@pytest.mark.parametrize("columns", [1, 3])
-def test_a_path_with_an_intercept_resumes_bit_equal(kind, columns, tmp_path):
-    X, K, y = random_problem(0, 20, kind)
-    gram = mp.Gram.linear(X) if kind == "linear" else mp.Gram.from_matrix(K)
-    Y = y if columns == 1 else np.stack([y, -y, np.where(np.arange(20) % 4, y, 0)], axis=1)
-    problem, solver = mp.Problem(gram, Y), mp.CoordinateDescent(refresh=5, intercept=0.1)
-    whole = mp.run(solver, problem, 20)
-    mp.run(solver, problem, 7).save(tmp_path / "p.npz")
-    resumed = mp.resume(mp.Path.load(tmp_path / "p.npz"), problem, 13)
-    assert np.any(whole.last.offset != 0)
-    for name, values in whole.last.arrays().items():
-        np.testing.assert_array_equal(resumed.last.arrays()[name], values, strict=True)
-
-
-@given(seed=st.integers(0, 10**6), kind=st.sampled_from(["linear", "kernel"]))
-def test_a_path_with_an_intercept_starts_with_all_samples_at_the_bound(seed, kind):
-    X, K, y = random_problem(seed, 12, kind)
-    problem = mp.Problem(mp.Gram.linear(X) if kind == "linear" else mp.Gram.from_matrix(K), y)
-    path = mp.run(mp.CoordinateDescent(intercept=0.5), problem, 1)
-    constant = 0.5 * np.mean(np.diag(K))
-    np.testing.assert_allclose(path.last.u, -1 / np.max(y * (K @ y + constant * y.sum())), rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["features", "kernel", "tiled"])
@@ -343,26 +265,3 @@ def test_the_aggregate_is_that_of_the_samples_at_the_bound():
         assert np.count_nonzero(resting) <= counted[-1]
     assert len(set(counted)) > 2
     assert counted[-1] < 8 or np.count_nonzero(resting) > counted[-1] / 8
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_an_intercept_reaches_the_objective_of_libsvm_where_the_box_is_small(seed):
-    """With a fixed constant, the multiplier stayed percents above it after thousands of sweeps."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(6, 60))
-    X = (rng.standard_normal((n, 2)) + rng.choice([0, 5])) * 10.0 ** rng.uniform(-3, 3)
-    y = np.where(rng.random(n) < 0.85, np.sign(X[:, 0] - X[:, 0].mean()), 1.0)
-    y[:2] = 1, -1
-    gram = mp.Gram.from_kernel(X, mp.Linear() if seed % 2 else mp.Gaussian(float(np.std(X))))
-    K, C = gram.K, float(10 ** rng.uniform(-2, 0)) / np.mean(gram.diagonal)
-    problem = mp.Problem(gram, y)
-    last = mp.run(mp.CoordinateDescent(mp.Constant(1 / C), intercept=0.03, sweeps=10), problem, 30).last
-
-    def objective(a, intercept):
-        return a @ K @ a / 2 + C * np.maximum(0, 1 - y * (K @ a + intercept)).sum()
-
-    peer = SVC(kernel="precomputed", C=C, tol=1e-9).fit(K, y)
-    coefficients = np.zeros(n)
-    coefficients[peer.support_] = peer.dual_coef_[0]
-    ours = objective(-y * last.u, -float(last.offset))
-    assert ours <= (1 + 1e-3) * objective(coefficients, peer.intercept_[0])

@@ -2,7 +2,7 @@
 
 A sum of m terms t_j, in any order, is off by at most m u Σ |t_j| to first order, u = 2⁻⁵³ being the unit
 roundoff. Sums of 32 terms, added up by Knuth's two-sum, are off by little more than 32 u Σ |t_j|, however
-many they are.
+many they are; terms added up so one by one, as those of sparse rows are, by little more than 2 u Σ |t_j|.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ def compensated_product(rows: Array, V: Array) -> Array:
     support = np.flatnonzero(np.any(to_numpy(V).reshape(V.shape[0], -1) != 0, axis=1))
     if isinstance(rows, np.ndarray):
         return _compiled(rows, support, np.asarray(V))
+    if sp.issparse(rows):
+        return _compiled_sparse(sp.csr_array(rows), np.asarray(V))
     xp = namespace(V)
     V = take_rows(xp.astype(V, xp.float64), support)
     total = xp.zeros((rows.shape[1], *V.shape[1:]), dtype=xp.float64, device=device(V))
     lost = xp.zeros_like(total)
     for a, b in blocks(len(support), SHORT):
-        part = take_rows(rows, support[a:b])
-        part = part.astype(np.float64) if sp.issparse(part) else xp.astype(part, xp.float64, copy=False)
+        part = xp.astype(take_rows(rows, support[a:b]), xp.float64, copy=False)
         term = part.T @ V[a:b, ...]
         sum_ = total + term
         share = sum_ - total
@@ -70,3 +71,20 @@ def _compiled(rows: np.ndarray, support: np.ndarray, V: np.ndarray) -> np.ndarra
 
     for_all(part, range(parts), workers)
     return out.T.reshape((rows.shape[1], *V.shape[1:]), order="F")
+
+
+def _compiled_sparse(rows: sp.csr_array, V: np.ndarray) -> np.ndarray:
+    """Add up the non-zeros one by one: short sums of them would be as long as there are columns."""
+    from .compensated_compiled import WIDTH, add_sparse_rows
+
+    columns = V.reshape(len(V), -1).astype(np.float64)
+    out = np.empty((rows.shape[1], columns.shape[1]))
+
+    def part(ends: tuple[int, int]) -> None:
+        own = slice(*ends)
+        factors = np.zeros((len(columns), WIDTH))
+        factors[:, : ends[1] - ends[0]] = columns[:, own]
+        add_sparse_rows(rows.data, rows.indices, rows.indptr, factors, out[:, own])
+
+    for_all(part, list(blocks(columns.shape[1], WIDTH)), parallel.available())
+    return out.reshape((rows.shape[1], *V.shape[1:]))

@@ -11,6 +11,9 @@ from typing import Any
 import numba
 import numpy as np
 
+#: Columns that sparse rows are multiplied with at a time: one cache line of float64.
+WIDTH = 8
+
 
 @numba.njit(nogil=True, cache=True, fastmath={"contract"}, boundscheck=False)
 def add_rows(rows: Any, index: Any, V: Any, short: int, out: Any, first: int, last: int) -> None:
@@ -39,3 +42,23 @@ def add_rows(rows: Any, index: Any, V: Any, short: int, out: Any, first: int, la
                 lost[j, c] += (old - (new - share)) + (term - share)
                 total[j, c] = new
     out[:, first:last] = total + lost
+
+
+@numba.njit(nogil=True, cache=True, boundscheck=False)  # no fused products: the two-sum needs the term itself
+def add_sparse_rows(data: Any, indices: Any, indptr: Any, V: Any, out: Any) -> None:
+    """Write out[c, j] = Σ_i X[i, c] V[i, j] for CSR rows X and up to WIDTH columns; V has WIDTH of them."""
+    total, lost = np.zeros((len(out), WIDTH)), np.zeros((len(out), WIDTH))
+    for i in range(len(V)):
+        if not np.any(V[i]):
+            continue
+        for p in range(indptr[i], indptr[i + 1]):
+            value, c = np.float64(data[p]), indices[p]
+            for j in range(WIDTH):
+                old, term = total[c, j], value * V[i, j]
+                new = old + term
+                share = new - old
+                lost[c, j] += (old - (new - share)) + (term - share)
+                total[c, j] = new
+    for c in range(len(out)):
+        for j in range(out.shape[1]):
+            out[c, j] = total[c, j] + lost[c, j]

@@ -13,7 +13,7 @@ from marginpath.datasets import Dataset
 from . import data as sets
 from . import peers
 from .measure import Benchmark, Contestant, Task
-from .ours import LinearPath
+from .ours import LinearClassifier
 
 
 def tasks(quick: bool) -> Iterator[Task]:
@@ -23,7 +23,7 @@ def tasks(quick: bool) -> Iterator[Task]:
 
 
 def _task(whole: Dataset, quick: bool) -> Task:
-    data, ours = sets.sized(whole, quick), LinearPath()
+    data, ours = sets.sized(whole, quick), LinearClassifier()
     svc = peers.Grid(lambda: LinearSVC, {"C": peers.LINEAR_C_GRID}, {"loss": "hinge", "random_state": 0})
     alphas = [float(alpha) for alpha in np.logspace(-6, 0, 7)]
     sgd = peers.Grid(lambda: SGDClassifier, {"alpha": alphas}, {"random_state": 0})

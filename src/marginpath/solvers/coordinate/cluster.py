@@ -168,13 +168,11 @@ def _sweep(
         weight = 1 if weights is None else weights[number].reshape(-1, *(1 for _ in Y.shape[1:]))
         samples: Any = SimpleNamespace(Y=Y, mass=np.abs(Y) * weight, shape=Y.shape)
         v = (scale * u).astype(u.dtype)
-        shift = np.zeros(Y.shape[1:])
-        local = SweepState(
-            t=0, u=v, scores=v, bound=box, field=field, aggregate=aggregate, counted=shift, offset=shift
-        )
+        counted = np.zeros(Y.shape[1:])
+        local = SweepState(t=0, u=v, scores=v, bound=box, field=field, aggregate=aggregate, counted=counted)
         order = np.random.default_rng([*seed, number]).permutation(len(Y))
-        once = Sweeps([order], tol, constant=shift)
-        v, field, aggregate, _ = FeatureSpace(LinearGram(X)).advance(samples, local, box, once, 1)
+        once = Sweeps([order], tol)
+        v, field, aggregate = FeatureSpace(LinearGram(X)).advance(samples, local, box, once, 1)
         out.append((v / scale).astype(u.dtype))
     return out, (field - f) / scale, aggregate - g
 

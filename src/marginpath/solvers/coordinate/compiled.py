@@ -5,8 +5,7 @@ All of them take the exact step in one coordinate after the other,
     u_i ← clip(u_i − (y_i S_i + 1) / K_ii, −b_i, 0),   S = K(Y∘u),
 
 for every column at once, and keep two float64 vectors a column: the field f (of all samples) and the
-aggregate g (of the samples at the bound, each with its weight instead of −u_i/b). With an intercept, K_ii and
-S stand for K_ii + c and S + offset, the offset growing by c y_i Δu_i.
+aggregate g (of the samples at the bound, each with its weight instead of −u_i/b).
 
 No sum is reordered, and each has one product at most, to be fused with it: so the bits of a result do not
 depend on which loop, vector or scalar, is taken for arrays that lie here or there.
@@ -49,12 +48,10 @@ def kernel_sweep(
     mass: Any,
     b: Any,
     tol: float,
-    constant: Any,
     passes: int,
     u: Any,
     f: Any,
     g: Any,
-    offset: Any,
 ) -> None:
     """Sweep with rows of K: arrays are (k, n), and the scores are the field f itself.
 
@@ -81,13 +78,12 @@ def kernel_sweep(
                     old, weight = u[j, i], mass[j, i]
                     if weight == 0:
                         continue
-                    score, low = scores[j, c] + offset[j], -b[j] * weight
-                    u[j, i] = _exact(old, score, Y[j, i], diagonal[i] + constant[j], low, tol)
+                    low = -b[j] * weight
+                    u[j, i] = _exact(old, scores[j, c], Y[j, i], diagonal[i], low, tol)
                     if u[j, i] == old:
                         continue
                     still = False
                     step = Y[j, i] * (np.float64(u[j, i]) - np.float64(old))
-                    offset[j] += constant[j] * step
                     ahead = 0 if left else c + 1
                     if not known[c]:
                         known[c] = True
@@ -141,14 +137,12 @@ def feature_sweep(
     diagonal: Any,
     b: Any,
     tol: float,
-    constant: Any,
     moving: Any,
     Y: Any,
     mass: Any,
     u: Any,
     f: Any,
     g: Any,
-    offset: Any,
 ) -> None:
     """Sweep WIDTH columns with CSR features: moving, Y, mass and u are (n, WIDTH), f and g are (d, WIDTH).
 
@@ -171,12 +165,11 @@ def feature_sweep(
             step[j], change[j] = 0, 0
             if moving[i, j]:
                 low = -b[j] * weight
-                u[i, j] = _exact(old, score[j] + offset[j], y, diagonal[i] + constant[j], low, tol)
+                u[i, j] = _exact(old, score[j], y, diagonal[i], low, tol)
                 new = u[i, j]
                 moving[i, j] = new != old
                 if new != old:
                     step[j] = y * (np.float64(new) - np.float64(old))
-                    offset[j] += constant[j] * step[j]
                     moved = True
                     if old == low or new == low:
                         change[j] = (-y if old == low else y) * weight

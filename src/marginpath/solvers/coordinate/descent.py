@@ -55,12 +55,6 @@ class CoordinateDescent:
         A coordinate whose gradient y_i S_i + 1 is within this of 0 is left alone. 0 moves every coordinate;
         LIBSVM stops at 1e-3. Over kernels it holds for the last two sweeps at a λ; each before them has twice
         the tolerance, up to eight times: small corrections wait until the large ones are made.
-    intercept : float, optional
-        None: no intercept. A number: one that is not penalized, as in SVC, by the method of multipliers on
-        Σ y_i u_i = 0. Steps see S + β and K_ii + c, c being this number times the mean of K_ii, and at least
-        a tenth of λ_t; the offset β of the scores grows by c y_i Δu_i with each, and by c Σ y_i u_i before
-        each sweep. The number matters for the speed alone; 0.03 is good. The scores of the state contain β,
-        its ``offset``; −β is the intercept. Bounds on the margin speak of the classifier without it.
     refresh : int
         The fields are computed anew at every step that is a multiple of this, against rounding; the aggregate
         also when most of its samples have left it.
@@ -84,15 +78,12 @@ class CoordinateDescent:
     sweeps: int = 1
     passes: int = 1
     tol: float = 0.0
-    intercept: float | None = None
     refresh: int = 50
     seed: int = 0
     threads: int | None = None
 
     def __post_init__(self) -> None:
         check_sweeps(self, "sweeps", "passes", "refresh")
-        if self.intercept is not None and not 0 < self.intercept < np.inf:
-            raise ValueError(f"intercept must be None or a positive number, got {self.intercept!r}.")
 
     def init(self, problem: Problem, start: Array | None = None) -> CoordinateDescentState:
         """Start at u = 0, where every sample is at the bound of the empty box."""
@@ -100,8 +91,7 @@ class CoordinateDescent:
             raise ValueError("CoordinateDescent starts at u = 0; pass no start, or use DualDescent.")
         space = space_of(problem.gram)
         aggregate = space.field(problem.Y * problem.mass)
-        constant = self._constant(problem, problem.box_size(np.inf))
-        scores = space.scores(aggregate) + constant * np.sum(problem.Y * problem.mass, axis=0)
+        scores = space.scores(aggregate).astype(np.float64)
         largest = float(np.max(problem.Y * scores * problem.box_scale))
         return CoordinateDescentState(
             t=0,
@@ -111,7 +101,6 @@ class CoordinateDescent:
             field=np.zeros_like(aggregate),
             aggregate=aggregate,
             counted=np.asarray(np.count_nonzero(problem.mass, axis=0)),
-            offset=np.zeros(problem.shape[1:]),
             start=largest if largest > 0 else 1.0,
             size=0.0,
         )
@@ -127,31 +116,22 @@ class CoordinateDescent:
         n, rngs = problem.shape[0], [np.random.default_rng([self.seed, t, s]) for s in range(self.sweeps)]
         by_runs = self.passes > 1 and isinstance(space, KernelSpace)
         orders = [order_by_runs(n, rng) if by_runs else rng.permutation(n) for rng in rngs]
-        sweeps = Sweeps(orders, self.tol, self._constant(problem, bound), self.passes)
-        cores = self.threads or parallel.available()
-        u, f, g, offset = space.advance(problem, state, bound, sweeps, cores)
+        sweeps = Sweeps(orders, self.tol, self.passes)
+        u, f, g = space.advance(problem, state, bound, sweeps, self.threads or parallel.available())
         refresh = t % self.refresh == 0
         f = space.field(problem.Y * u) if refresh else f
         g, counted = summed_anew(space.field, problem, u, bound, g, state.counted, refresh)
         return CoordinateDescentState(
             t=t,
             u=u,
-            scores=space.scores(f) if self.intercept is None else space.scores(f) + offset.astype(u.dtype),
+            scores=space.scores(f),
             bound=bound,
             field=f,
             aggregate=g,
             counted=counted,
-            offset=offset,
             start=state.start,
             size=size,
         )
-
-    def _constant(self, problem: Problem, bound: Array) -> np.ndarray:
-        """Return c for every column: a small box needs a large one, or the offset follows too slowly."""
-        if self.intercept is None:
-            return np.zeros(bound.shape)
-        least = np.divide(0.1, bound, out=np.zeros(bound.shape), where=bound > 0)
-        return np.maximum(self.intercept * float(np.mean(problem.gram.diagonal)), least)
 
 
 def check_sweeps(solver: Any, *counts: str) -> None:

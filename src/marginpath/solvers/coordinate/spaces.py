@@ -30,25 +30,22 @@ PERIOD = 8
 class SweepState(State):
     """A state with its field and aggregate, (n, k) for kernels, (d, k) for features, always float64.
 
-    ``counted``, () or (k,), is how many samples the aggregate was last summed over; ``offset`` is what the
-    scores have beyond K(Y∘u): minus the intercept.
+    ``counted``, () or (k,), is how many samples the aggregate was last summed over.
     """
 
     field: Array
     aggregate: Array
     counted: Array
-    offset: Array
 
 
 class Sweeps(NamedTuple):
-    """What to do at one λ: an order of the samples for every sweep, a tolerance, a constant c a column.
+    """What to do at one λ: an order of the samples for every sweep, and a tolerance.
 
     ``passes`` says how often a kernel sweep steps through each of its blocks.
     """
 
     orders: list[np.ndarray]
     tol: float
-    constant: np.ndarray
     passes: int = 1
 
     @property
@@ -78,38 +75,35 @@ class KernelSpace:
         bound: Array,
         sweeps: Sweeps,
         workers: int,
-    ) -> tuple[Array, Array, Array, Array]:
-        """Raise the bound and sweep all columns, each thread its own; return u, f, g and the offset."""
+    ) -> tuple[Array, Array, Array]:
+        """Raise the bound and sweep all columns, each thread its own; return u, f and g."""
         from .compiled import kernel_sweep
 
         gram, stored, diagonal = self.gram, self.gram.matrix is not None, self.gram.diagonal
         arrays = (problem.Y, problem.mass, state.u, state.field, state.aggregate)
         Y, mass, u, f, g = (np.atleast_2d(np.array(x, order="F").T) for x in arrays)
         b, before = np.atleast_1d(bound), np.atleast_1d(state.bound)
-        offset, constant = np.array(state.offset, ndmin=1), np.atleast_1d(sweeps.constant)
         chunks = list(blocks(problem.shape[0], gram.chunk))
 
         def part(first: int, last: int, stopped: Callable[[], bool]) -> None:
             own = slice(first, last)
-            columns = u[own], f[own], g[own], offset[own]
-            raise_bound(*columns[:3], mass[own], before[own, None], b[own, None])
+            columns = u[own], f[own], g[own]
+            raise_bound(*columns, mass[own], before[own, None], b[own, None])
             for order, tol in zip(sweeps.orders, sweeps.falling, strict=True):
-                if constant.any():
-                    offset[own] += constant[own] * np.sum(Y[own] * u[own], axis=1, dtype=np.float64)
                 for a, e in chunks:
                     if stopped():
                         return
                     visit = order[a:e]
                     if not stored:
-                        visit = visit[_can_move(visit, diagonal, constant, Y, mass, b, tol, u, f, offset)]
+                        visit = visit[_can_move(visit, diagonal, Y, mass, b, tol, u, f)]
                     with gram.lend(visit) as (rows, where):
                         given = visit, where, rows, diagonal, Y[own], mass[own], b[own]
-                        kernel_sweep(*given, tol, constant[own], sweeps.passes, *columns)
+                        kernel_sweep(*given, tol, sweeps.passes, *columns)
 
         # Rows that are not stored are computed once for all columns, so there is one part then.
         _in_parts(part, len(b), workers if stored else 1)
         u, f, g = (x.T.reshape(problem.shape, order="F") for x in (u, f, g))
-        return u, f, g, offset.reshape(problem.shape[1:])
+        return u, f, g
 
 
 class FeatureSpace:
@@ -154,7 +148,7 @@ class FeatureSpace:
         bound: Array,
         sweeps: Sweeps,
         workers: int,
-    ) -> tuple[Array, Array, Array, Array]:
+    ) -> tuple[Array, Array, Array]:
         """Raise the bound and sweep; the columns go by cache lines, which the threads share out.
 
         A visit costs as much as a row of X is long, whether the coordinate moves or not. So a coordinate that
@@ -163,41 +157,35 @@ class FeatureSpace:
         """
         from .compiled import WIDTH, feature_sweep
 
-        csr, given = self._csr(), (problem.Y, problem.mass, state.u, state.field, state.aggregate)
-        sources = [x.reshape(x.shape[0], -1) for x in given]
+        csr, arrays = self._csr(), (problem.Y, problem.mass, state.u, state.field, state.aggregate)
+        sources = [x.reshape(x.shape[0], -1) for x in arrays]
         results = [np.empty_like(sources[2]), *(np.empty_like(x, order="F") for x in sources[3:])]
         b, before = np.atleast_1d(bound), np.atleast_1d(state.bound)
-        offset, constants = np.array(state.offset, ndmin=1), np.atleast_1d(sweeps.constant)
         lines = list(blocks(len(b), WIDTH))
 
         def part(first: int, last: int, stopped: Callable[[], bool]) -> None:
             for a, e in lines[first:last]:
                 Y, mass, u, f, g = (_padded(x[:, a:e], WIDTH) for x in sources)
-                ends = (before, b, offset, constants)
-                low, high, shift, constant = (_padded(x[None, a:e], WIDTH) for x in ends)
+                low, high = (_padded(x[None, a:e], WIDTH) for x in (before, b))
                 raise_bound(u, f, g, mass, low, high)
-                settings = sweeps.tol, constant[0]
+                given = *csr, self.gram.diagonal, high[0], sweeps.tol
                 for number, order in enumerate(sweeps.orders):
-                    if constants.any():
-                        shift += constant * np.sum(Y * u, axis=0, dtype=np.float64)
                     if number % PERIOD == 0:
                         moving = mass > 0
                     visit = order[moving[order].any(axis=1)]
-                    arrays = moving, Y, mass, u, f, g, shift[0]
                     for c, d in blocks(visit.size, _CHUNK):
                         if stopped():
                             return
-                        feature_sweep(visit[c:d], *csr, self.gram.diagonal, high[0], *settings, *arrays)
+                        feature_sweep(visit[c:d], *given, moving, Y, mass, u, f, g)
                     if number % PERIOD == 0 and not moving.any():
                         break
-                offset[a:e] = shift[0, : e - a]
                 for result, x in zip(results, (u, f, g), strict=True):
                     result[:, a:e] = x[:, : e - a]
 
         _in_parts(part, len(lines), workers)
         shapes = problem.shape, state.field.shape, state.field.shape
         u, f, g = (x.reshape(shape) for x, shape in zip(results, shapes, strict=True))
-        return u, f, g, offset.reshape(problem.shape[1:])
+        return u, f, g
 
 
 def order_by_runs(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -266,23 +254,13 @@ def space_of(gram: Gram) -> KernelSpace | FeatureSpace:
 
 
 def _can_move(
-    visit: Array,
-    diagonal: Array,
-    constant: Array,
-    Y: Array,
-    mass: Array,
-    b: Array,
-    tol: float,
-    u: Array,
-    f: Array,
-    offset: Array,
+    visit: Array, diagonal: Array, Y: Array, mass: Array, b: Array, tol: float, u: Array, f: Array
 ) -> np.ndarray:
     """Return which samples have, in any column, a coordinate that a step would move."""
     y, old, low = Y[:, visit], u[:, visit], -b[:, None] * mass[:, visit]
-    gradient = y * (f[:, visit] + offset[:, None]) + 1
-    square = diagonal[visit] + constant[:, None]
-    zero = square <= 0
-    new = np.clip(old - gradient / np.where(zero, 1, square), low, 0)
+    gradient = y * f[:, visit] + 1
+    zero = diagonal[visit] <= 0
+    new = np.clip(old - gradient / np.where(zero, 1, diagonal[visit]), low, 0)
     moves = (new != old) & (mass[:, visit] > 0) & (zero | (np.abs(gradient) > tol))
     return np.asarray(np.any(moves, axis=0))
 
