@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from marginpath_lab.bench import path
+from marginpath_lab.bench import path, path_steps
 from marginpath_lab.bench.measure import Entry
 from marginpath_lab.bench.objectives import Objectives
 from marginpath_lab.bench.path_picture import draw
@@ -41,18 +41,18 @@ def test_references_are_svc_at_the_bounds_of_the_steps(compared):
 
 def test_the_errors_are_those_of_the_classifier(compared):
     clf, references, data = compared
-    series = path.compare(clf, references, data)
+    series = path_steps.compare(clf, references, data)
     for part, X, y in (("training", data.X, data.y), ("test", data.X_test, data.y_test)):
         wanted = [np.mean(labels != y) for labels in clf.staged_predict(X)]
-        np.testing.assert_allclose(series[f"{part} error, {path.OURS}"], wanted, rtol=1e-4)
+        np.testing.assert_allclose(series[f"{part} error, {path_steps.OURS}"], wanted, rtol=1e-4)
 
 
 def test_a_path_to_its_tolerance_is_near_svc(compared):
     clf, references, data = compared
-    series = path.compare(clf, references, data)
+    series = path_steps.compare(clf, references, data)
     assert len(series["C"]) == clf.n_iter_
     assert max(series["gap"]) <= 1e-3 * (1 + 1e-4)
-    facts = path.summary(series)
+    facts = path_steps.summary(series)
     assert facts["steps"] == clf.n_iter_
     assert facts["dual"] < 1e-3
 
@@ -60,21 +60,23 @@ def test_a_path_to_its_tolerance_is_near_svc(compared):
 @pytest.mark.parametrize("spoil", ["intercept", "coefficients", "out of the box"])
 def test_a_wrong_model_has_a_large_excess(compared, spoil, monkeypatch):
     clf, references, data = compared
-    ours = path.Models.of_path(clf)
+    ours = path_steps.Models.of_path(clf)
     a, b = ours.coefficients.copy(), ours.intercepts.copy()
     if spoil == "intercept":
         b[-1, 5] += 0.5
     else:
         a[-1, :, 5] *= 0.5 if spoil == "coefficients" else 1.5
-    monkeypatch.setattr(path.Models, "of_path", lambda clf: path.Models(a, b))
-    series = path.compare(clf, references, data)
+    monkeypatch.setattr(path_steps.Models, "of_path", lambda clf: path_steps.Models(a, b))
+    series = path_steps.compare(clf, references, data)
     assert max(series["dual"][5], series["primal"][5]) > 0.05
     assert (series["dual"][5] > 0.05) == (spoil != "intercept")
     assert series["dual"][4] < 1e-3
-    text = path.misses(series)
+    text = path_steps.misses(series)
     assert f"C = {series['C'][5]:.3g}: " in text
     (found,) = [
-        v for k, v in path.conclude([Entry("t", path.THEIRS, series=series)]).items() if "missed" in k
+        v
+        for k, v in path_steps.conclude([Entry("t", path_steps.THEIRS, series=series)]).items()
+        if "missed" in k
     ]
     assert found == text
 
@@ -83,16 +85,16 @@ def test_svc_that_gives_up_leaves_what_is_proved(compared, monkeypatch):
     clf, _, data = compared
     monkeypatch.setattr(path, "ITERATIONS", 100)
     ours = path.Path(clf)
-    series = path.compare(clf, path.References(ours).run(data), data)
+    series = path_steps.compare(clf, path.References(ours).run(data), data)
     missing = [value is None for value in series["dual"]]
     assert missing == sorted(missing)  # from one C on
     assert missing[-1]
     assert not missing[0]
     assert None not in series["gap"]
-    facts = path.summary(series)
+    facts = path_steps.summary(series)
     assert facts["steps"] == missing.count(False)
     assert facts["up to C"] < series["C"][-1]
-    assert draw([Entry("a set, n = 120", path.THEIRS, series=series)]).axes
+    assert draw([Entry("a set, n = 120", path_steps.THEIRS, series=series)]).axes
 
 
 def test_scaled_objectives_of_a_classifier_that_separates():
