@@ -49,4 +49,5 @@ def _lines(panel: Any, entry: Entry, part: str, color: str) -> dict[str, Any]:
 def _title(task: str) -> str:
     """Return the name of the set and its size, on two lines."""
     name, _, rest = task.partition(", ")
-    return f"$\\bf{{{name.replace('_', ' ')}}}$\n{rest}"
+    bold = name.replace("_", r"\ ")  # TeX drops plain spaces
+    return f"$\\bf{{{bold}}}$\n{rest}"
