@@ -52,6 +52,7 @@ def test_a_path_to_its_tolerance_is_near_svc(compared):
     series = path_steps.compare(clf, references, data)
     assert len(series["C"]) == clf.n_iter_
     assert max(series["gap"]) <= 1e-3 * (1 + 1e-4)
+    assert max(series["imbalance"]) < 1e-12
     facts = path_steps.summary(series)
     assert facts["steps"] == clf.n_iter_
     assert facts["dual"] < 1e-3
@@ -104,6 +105,10 @@ def test_scaled_objectives_of_a_classifier_that_separates():
     assert half.primal == pytest.approx([0.125 + 100])  # both margins are 0.5
     assert half.scaled == pytest.approx([0.5])
     assert half.gap == pytest.approx([0.25])
+    assert half.imbalance == 0
+    assert Objectives.of(
+        K, y, coefficients=[[0.3], [-0.1]], intercepts=[0.0], C=[1.0]
+    ).imbalance == pytest.approx(0.5)
     moved = Objectives.of(K, y, coefficients=[[0.25], [-0.25]], intercepts=[0.6], C=[100.0])
     assert moved.error == pytest.approx([0.5])
     assert moved.scaled == moved.primal

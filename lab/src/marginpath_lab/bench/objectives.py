@@ -24,6 +24,8 @@ class Objectives:
         then no sample has a loss. A large C makes much of a margin of 0.9999.
     error : array (models,)
         The share of samples on the wrong side.
+    imbalance : array (models,)
+        |Σ a_i| / Σ |a_i|: where it is not 0 but for rounding, the dual objective bounds nothing.
 
     Examples
     --------
@@ -37,6 +39,7 @@ class Objectives:
     primal: np.ndarray
     scaled: np.ndarray
     error: np.ndarray
+    imbalance: np.ndarray
 
     @classmethod
     def of(
@@ -56,6 +59,7 @@ class Objectives:
             primal=primal,
             scaled=np.where(smallest > 0, np.minimum(primal, hard), primal),
             error=np.where(np.isnan(primal), np.nan, wrong),
+            imbalance=np.abs(np.sum(a, axis=0)) / np.sum(np.abs(a), axis=0),
         )
 
     @property

@@ -20,6 +20,8 @@ OURS, THEIRS = "marginpath", "SVC, tol 1e-5"
 NEAR, POINTS = 1e-3, 0.5
 #: By what an objective exceeds SVC's: see `Objectives`.
 EXCESS = ("dual", "primal", "scaled")
+#: What makes a step a proof by itself, and how much imbalance is rounding.
+PROOF, BALANCED = ("gap", "imbalance"), 1e-8
 #: Differences of training errors, of a column and of the classifiers.
 ERRORS = ("points", "points, all")
 
@@ -60,7 +62,7 @@ def bounds(clf: Any) -> np.ndarray:
 def compare(clf: Any, references: Models, data: Dataset) -> Series:
     """Return the numbers of every step of a fitted classifier beside those of the references.
 
-    Of several columns it is the worst one's at each step. "gap" is proved without any reference, "dual" to
+    Of several columns it is the worst one's at each step. "gap" and "imbalance" need no reference, "dual" to
     "scaled" are the excess over it, "points" is the difference of training errors; "points, all", that of the
     classifiers, which take the column with the largest decision value.
     """
@@ -78,7 +80,8 @@ def compare(clf: Any, references: Models, data: Dataset) -> Series:
     for j, y in enumerate(class_signs(clf.codes_, len(clf.classes_)).T):
         own, reference = (models.objectives(K, y, C, j) for models in (ours, references))
         points = 100 * np.abs(own.error - reference.error)
-        columns.append({"gap": own.gap, **own.excess(reference), "points": points})
+        proof = {"gap": own.gap, "imbalance": own.imbalance}
+        columns.append({**proof, **own.excess(reference), "points": points})
     for name in columns[0]:
         series[name] = np.fmax.reduce([column[name] for column in columns])
     return {name: [_plain(value) for value in values] for name, values in series.items()}
@@ -101,7 +104,7 @@ def summary(series: Series) -> Facts:
         "steps": len(near),
         "up to C": float(numbers["C"][numbers["complete"] > 0].max(initial=0.0)),
         "within 1e-3, %": 100 * float(np.mean(near)),
-        **{name: float(np.fmax.reduce(numbers[name])) for name in (*EXCESS, "gap", *ERRORS)},
+        **{name: float(np.fmax.reduce(numbers[name])) for name in (*EXCESS, *PROOF, *ERRORS)},
     }
 
 
@@ -118,7 +121,7 @@ def conclude(entries: Sequence[Entry]) -> Facts:
         return {}
     worst = {
         name: max(float(np.fmax.reduce(_numbers(series, name))) for series in traced.values())
-        for name in (*EXCESS, "gap", *ERRORS)
+        for name in (*EXCESS, *PROOF, *ERRORS)
     }
     near = {
         name: 100 * float(np.mean(np.concatenate([_near(series, [name]) for series in traced.values()])))
@@ -131,7 +134,8 @@ def conclude(entries: Sequence[Entry]) -> Facts:
         "steps compared with SVC, of all": f"{compared} of {steps}",
         **{f"{name} objective: % of steps within 1e-3 (wanted: at least 99)": near[name] for name in EXCESS},
         **{f"{name} objective: largest excess (wanted: at most 1e-2)": worst[name] for name in EXCESS},
-        "largest proved gap of a step, compared or not": worst["gap"],
+        "largest duality gap of a step, compared or not": worst["gap"],
+        "largest imbalance of dual coefficients, without which the gap is a proof": worst["imbalance"],
         "training errors of a class against the rest differ by points (wanted: at most 0.5)": worst["points"],
         "training errors of the classifiers differ by points (wanted: at most 0.5)": worst["points, all"],
         **{f"missed, {task}": text for task, series in traced.items() if (text := misses(series))},
@@ -140,9 +144,9 @@ def conclude(entries: Sequence[Entry]) -> Facts:
 
 def misses(series: Series) -> str:
     """Return the steps that are farther from SVC than wanted, or not proved to be near, run by run."""
-    rows = np.array([_numbers(series, name) for name in ("C", *EXCESS, "gap", *ERRORS)])
-    _, dual, primal, _, gap, *points = rows
-    far = (dual > NEAR) | (primal > NEAR) | ~(gap <= NEAR * (1 + 1e-6))
+    rows = np.array([_numbers(series, name) for name in ("C", *EXCESS, *PROOF, *ERRORS)])
+    _, dual, primal, _, gap, imbalance, *points = rows
+    far = (dual > NEAR) | (primal > NEAR) | ~(gap <= NEAR * (1 + 1e-6)) | (imbalance > BALANCED)
     missed = far | (np.fmax.reduce(points) > POINTS)
     ends = np.flatnonzero(np.diff(np.r_[0, missed, 0]))
     return "; ".join(_run(rows[:, i:j]) for i, j in ends.reshape(-1, 2))
@@ -150,11 +154,11 @@ def misses(series: Series) -> str:
 
 def _run(rows: np.ndarray) -> str:
     """Say what the worst of some consecutive steps is."""
-    C, dual, primal, scaled, gap, *points = rows
+    C, dual, primal, scaled, gap, imbalance, *points = rows
     one = len(C) == 1
     where = f"C = {C[0]:.3g}" if one else f"C = {C[0]:.3g} to {C[-1]:.3g} ({len(C)} steps)"
-    worst = [f"{np.fmax.reduce(values):.1e}" for values in (dual, primal, scaled, gap)]
+    worst = [f"{np.fmax.reduce(values):.1e}" for values in (dual, primal, scaled, gap, imbalance)]
     return (
         f"{where}: dual {worst[0]}, primal {worst[1]} (scaled {worst[2]}), gap {worst[3]}, "
-        f"{np.fmax.reduce(points[0]):.2f} and {np.fmax.reduce(points[1]):.2f} points"
+        f"imbalance {worst[4]}, {np.fmax.reduce(points[0]):.2f} and {np.fmax.reduce(points[1]):.2f} points"
     )
