@@ -311,6 +311,9 @@ def folder(tmp_path_factory):
         dump_svmlight_file(X, 2 * y - 1, str(path / "a9a" / name), zero_based=False)
     write_ijcnn1(path / "ijcnn1", rng)
     write_newsgroups(path / "20news", rng)
+    (path / "more").mkdir()
+    y = np.repeat([0, 1, 2], 50)
+    np.savez(path / "more" / "vehicle.npz", X=rng.normal(2 * y[:, None], 1, (150, 4)), y=y)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MARGINPATH_DATA", str(path))
         yield path

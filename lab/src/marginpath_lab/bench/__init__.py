@@ -16,7 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ..experiments.drawing import picture_files
 from ..experiments.pieces import Pieces
+from ..experiments.writing import write_files
 from .measure import Benchmark, Entry, Task, measure_task
 from .memory import AT_HAND
 from .report import Report
@@ -36,6 +38,7 @@ NAMES = (
     "gpu",
     "dask",
     "accuracy",
+    "path",
 )
 
 
@@ -75,7 +78,7 @@ def run(
     repeats : int, optional
         Turns of every contestant but the slowest; 3 by default, 1 where quick.
     out : Path, optional
-        The folder for NAME.json, or NAME-quick.json.
+        The folder for NAME.json, or NAME-quick.json, and the picture if there is one.
     clock, tell : callables
         What tells the time, and what takes lines about the progress.
     """
@@ -99,5 +102,8 @@ def run(
         report.conclusions = benchmark.conclude(report.entries)
         if out is not None:
             report.write(out)
+    if out is not None and benchmark.draw is not None:
+        png = f"{report.stem}.png"
+        write_files(out, {png: picture_files(benchmark.draw(report.entries), report.stem)[png]})
     pieces.clear()
     return report

@@ -13,9 +13,15 @@ from .memory import bring_to_hand, in_child
 
 #: What is known of a model besides its time: a test error, a certified gap, …
 Facts: TypeAlias = Mapping[str, float | str]
+#: What is known of every step of a model, for the file and a picture; None where something is not known.
+Series: TypeAlias = Mapping[str, Sequence[float | None]]
 
 
 def _no_facts(model: Any, data: Any) -> Facts:
+    return {}
+
+
+def _no_series(model: Any, data: Any) -> Series:
     return {}
 
 
@@ -48,6 +54,8 @@ class Contestant:
         The ratio to our time that is wanted at least.
     isolated : bool
         Take every turn in a fresh process, and report its peak memory. All of the above must be picklable.
+    trace : callable, (model, data) → series
+        What ``judge`` would tell of every step, too much for a table; not of one that is isolated.
     """
 
     name: str
@@ -58,6 +66,7 @@ class Contestant:
     repeats: int | None = None
     target: float | None = None
     isolated: bool = False
+    trace: Callable[[Any, Any], Series] = _no_series
 
 
 @dataclass(frozen=True)
@@ -93,6 +102,7 @@ class Entry:
     facts: Facts = field(default_factory=dict)
     note: str = ""
     failed: bool = False
+    series: Series = field(default_factory=dict)
 
     @property
     def median(self) -> float | None:
@@ -111,12 +121,16 @@ def _no_conclusions(entries: Sequence[Entry]) -> Facts:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A question, the tasks that answer it, and what follows from all their entries together."""
+    """A question, the tasks that answer it, and what follows from all their entries together.
+
+    ``draw`` makes a figure of the entries.
+    """
 
     name: str
     question: str
     tasks: Callable[[bool], Iterable[Task]]
     conclude: Callable[[Sequence[Entry]], Facts] = _no_conclusions
+    draw: Callable[[Sequence[Entry]], Any] | None = None
 
 
 def measure_task(
@@ -160,6 +174,7 @@ class _Turns:
         self.seconds: dict[int, float] = {}
         self.warmed: float | None = None
         self.facts: Facts = {}
+        self.series: Series = {}
         self.note = f"{self.planned} of {repeats} rounds" if self.planned < repeats else ""
         self.out = self.failed = False
 
@@ -202,6 +217,7 @@ class _Turns:
             facts=self.facts,
             note=self.note,
             failed=self.failed,
+            series=self.series,
         )
 
     def _met(self, ratios: Sequence[float], ours: _Turns) -> bool | None:
@@ -227,7 +243,9 @@ class _Turns:
         begin = self.clock()
         model = self.contestant.run(data)
         seconds = self.clock() - begin
-        return seconds, self.contestant.judge(model, data) if judged else {}
+        facts = self.contestant.judge(model, data) if judged else {}
+        self.series = self.contestant.trace(model, data) if judged else {}
+        return seconds, facts
 
     def _attempt(self, work: Callable[[], None]) -> None:
         """Keep the turns of the others where one fails."""

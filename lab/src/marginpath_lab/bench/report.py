@@ -33,10 +33,15 @@ class Report:
         """Whether a contestant failed."""
         return any(entry.failed for entry in self.entries)
 
+    @property
+    def stem(self) -> str:
+        """What its files are called, without the ending."""
+        return f"{self.name}{'-quick' if self.quick else ''}"
+
     def write(self, folder: Path) -> Path:
         """Write NAME.json and NAME.md (NAME-quick where quick) into the folder, each whole or not at all."""
         folder.mkdir(parents=True, exist_ok=True)
-        target = folder / f"{self.name}{'-quick' if self.quick else ''}.json"
+        target = folder / f"{self.stem}.json"
         _write(target, json.dumps(self.record(), indent=1, ensure_ascii=False) + "\n")
         _write(target.with_suffix(".md"), markdown(self))
         return target
@@ -76,6 +81,7 @@ def _row(entry: Entry, quick: bool) -> dict[str, Any]:
         "target_met": None if quick else entry.met,
         "facts": dict(entry.facts),
         "note": entry.note,
+        **({"series": dict(entry.series)} if entry.series else {}),
     }
 
 
