@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from naive import random_problem, soft_margin_with_intercept
+from naive import random_problem, separable, soft_margin_with_intercept
 from sklearn.svm import SVC
 
 import marginpath as mp
@@ -84,3 +84,12 @@ def test_a_path_with_an_intercept_resumes_bit_equal(columns, tmp_path):
     assert np.any(whole.last.offset != 0)
     for name, values in whole.last.arrays().items():
         np.testing.assert_array_equal(resumed.last.arrays()[name], values, strict=True)
+
+
+def test_the_classes_stay_in_balance_where_the_kernel_has_a_small_rank():
+    """24 samples and rank 2: the inverse in Newton steps is large; its rounding must not reach Σ y u."""
+    X, y = separable(5, 24, 2)
+    problem = mp.Problem(mp.Gram.from_kernel(X + 0.2, mp.Linear()), y, intercept=True)
+    path = mp.run(mp.SolutionPath(tol=1e-9), problem, 40, observe=["gap"])
+    assert np.max(path["gap"][1:]) <= 1e-9
+    assert abs(np.sum(y * path.last.u)) <= 1e-12 * np.sum(np.abs(path.last.u))

@@ -211,7 +211,7 @@ def test_threads_change_no_bit():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [37, 150])
 def test_it_does_not_see_where_arrays_lie(n, dtype, intercept):
-    from marginpath.solvers.solution_path.compiled import choose, improve, survey
+    from marginpath.solvers.solution_path.compiled import Part, choose, follow, improve, survey
 
     X, y = overlapping(n)
     K, y = mp.Gaussian(0.5)(X).astype(dtype), y.astype(np.float64)
@@ -220,9 +220,12 @@ def test_it_does_not_see_where_arrays_lie(n, dtype, intercept):
     for placed in placements(n, K, np.diag(K), y, low, high, np.zeros(n), np.zeros(n)):
         K_, diagonal, *given_ = placed
         for _ in range(4):
-            beta, violation, gap, objective = survey(*given_, intercept)
+            beta, violation, gap, objective, _ = survey(*given_, intercept)
             index = choose(*given_, beta, n // 2)
-            improve(index, index, K_, diagonal, *given_, intercept, 1e-3 * violation)
+            m = len(index)
+            part = Part(index, index, K_, np.empty((m, m), dtype), np.zeros(m, dtype=bool))
+            steps = improve(index, part, diagonal, *given_, intercept, 1e-3 * violation)
+            follow(K_, index, steps, given_[4])
         bits.add((given_[3].tobytes(), given_[4].tobytes(), beta, gap))
     assert len(bits) == 1
     assert 0 < gap < 0.5 * objective

@@ -24,6 +24,8 @@ _PIECE = 2048  # entries of a field that stay near the core meanwhile
 _CLOSED = 1e300  # what keeps a coordinate out of a minimum
 _FLAT = 1e-12  # least curvature of a step, over the diagonal
 _TINY = 1e-300
+_CLOSE = 1e-15  # what rounding may take from a margin of 1
+_LEAST = 0.01  # of the objective, by which a gap is judged where nearly all of that is losses
 _RIDGE = 64  # rounding units of the diagonal: rounded kernel values may have eigenvalues under 0
 _ROUNDS = 10  # of steps and Newton's method
 _PAIRS_PER_CUBE = 0.05  # pair steps, over the size of the set, that take as long as inverting a matrix
@@ -34,12 +36,15 @@ _extrema = numba.njit(nogil=True, cache=True, fastmath={"contract", "nnan", "nsz
 
 @_jit
 def survey(y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool) -> Any:
-    """Return the offset β, the largest violation, the duality gap and the primal objective.
+    """Return the offset β, the largest violation, the duality gap, the scale it is judged by, and a factor.
 
-    The gap is Σ_i z_i (e_i + β) + (high_i − low_i) max(0, y_i (e_i + β)), each term at least 0. Where every
-    margin is positive, w over the smallest of them has no loss at all: the lower objective of the two counts.
+    The scale is the primal objective, or 2 ‖w‖² where that is less: at a small C the losses are nearly all of
+    the objective, and say little of w.
+
+    The gap is ‖w‖² − Σ |z_i| + Σ_i (high_i − low_i) max(0, 1 − m_i), with margins m_i = −y_i (f_i + β). It is that
+    of z times the factor, which makes all margins 1 where the box allows it and the gap is smaller so.
     """
-    rise, fall, least = np.inf, -np.inf, np.inf
+    rise, fall = np.inf, -np.inf
     for i in range(z.size):
         if low[i] < high[i]:
             e = f[i] + y[i]
@@ -48,23 +53,28 @@ def survey(y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool) -> Any:
             if z[i] > low[i] and e > fall:
                 fall = e
     if tied and (rise == np.inf or fall == -np.inf):  # an empty box
-        return 0.0, 0.0, 0.0, 0.0
+        return 0.0, 0.0, 0.0, 0.0, 1.0
     beta = -(rise + fall) / 2 if tied else 0.0
     violation = fall - rise if tied else max(fall, -rise)
-    squared, total, loss = 0.0, 0.0, 0.0
+    squared, total, loss, excess, least, filled = 0.0, 0.0, 0.0, 0.0, np.inf, 0.0
     for i in range(z.size):
         if low[i] < high[i]:
-            shifted = f[i] + beta
-            squared += z[i] * shifted
+            squared += z[i] * f[i]
             total += abs(z[i])
-            margin = -y[i] * shifted
+            excess += z[i]
+            filled = max(filled, abs(z[i]) / (high[i] - low[i]))
+            margin = -y[i] * (f[i] + beta)
             least = min(least, margin)
             if margin < 1:
                 loss += (high[i] - low[i]) * (1 - margin)
-    primal = squared / 2 + loss
-    if least > 0:
-        primal = min(primal, squared / 2 / least**2)
-    return beta, violation, primal + squared / 2 - total, primal
+    primal, factor, gap = squared / 2 + loss, 1.0, squared - total + loss
+    scale = min(primal, max(2 * squared, _LEAST * primal))
+    if 0 < filled < least < 1:
+        without_loss = (1 + _CLOSE) / least
+        if without_loss * (without_loss * squared - total) < gap:
+            factor, gap = without_loss, without_loss * (without_loss * squared - total)
+    off = abs(excess) / total * scale if tied and total > 0 else 0.0
+    return beta, violation, max(gap, off), scale, factor
 
 
 @_jit

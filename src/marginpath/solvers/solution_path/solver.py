@@ -209,8 +209,13 @@ class _Columns:
         gram, tied, tol = self.problem.gram, self.problem.intercept, settings.tol
         given = self.y[j], self.low[j], self.high[j], self.z[j], self.f[j]
         for _ in range(settings.rounds):
-            self.offset[j], violation, gap, objective = survey(*given, tied)
-            if gap <= tol * objective or stopped():
+            self.offset[j], violation, gap, objective, factor = survey(*given, tied)
+            if gap <= tol * objective:
+                self.z[j] *= factor
+                self.f[j] *= factor
+                self.offset[j] *= factor
+                return
+            if stopped():
                 return
             free = np.count_nonzero((self.low[j] < self.z[j]) & (self.z[j] < self.high[j]))
             most = np.clip(_ROOM * free, settings.working_set, _MOST * settings.working_set)
