@@ -41,8 +41,8 @@ def survey(y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool) -> Any:
     The scale is the primal objective, or 2 ‖w‖² where that is less: at a small C the losses are nearly all of
     the objective, and say little of w.
 
-    The gap is ‖w‖² − Σ |z_i| + Σ_i (high_i − low_i) max(0, 1 − m_i), with margins m_i = −y_i (f_i + β). It is that
-    of z times the factor, which makes all margins 1 where the box allows it and the gap is smaller so.
+    The gap is ‖w‖² − Σ |z_i| + Σ_i (high_i − low_i) max(0, 1 − m_i), with margins m_i = −y_i (f_i + β). It is
+    that of z times the factor, which makes all margins 1 where the box allows it and the gap is smaller so.
     """
     rise, fall = np.inf, -np.inf
     for i in range(z.size):
