@@ -58,7 +58,7 @@ def _show_report(console: "Console", report: "Report") -> None:
     from .bench.report import remarks, table
 
     if not console.is_terminal:  # a file has room for all columns
-        console.width = 150
+        console.width = 220
     console.print(table(report))
     for line in remarks(report):
         console.print(line, markup=False, soft_wrap=True)
@@ -103,7 +103,7 @@ def add_reproduce(app: "typer.Typer", console: "Console", errors: "Console") -> 
         if settings not in SETTINGS:
             raise typer.BadParameter(f"{settings!r} is none of {', '.join(SETTINGS)}.", param_hint="--as")
         if not console.is_terminal:  # a file has room for all columns
-            console.width = 150
+            console.width = 220
         pieces = Pieces(out / ".unfinished")
         try:  # what can fail for other reasons than the numbers fails first
             empty_figure(1, 1)

@@ -28,10 +28,14 @@ _CLOSE = 1e-15  # what rounding may take from a margin of 1
 _LEAST = 0.01  # of the objective, by which a gap is judged where nearly all of that is losses
 _RIDGE = 64  # rounding units of the diagonal: rounded kernel values may have eigenvalues under 0
 _ROUNDS = 10  # of steps and Newton's method
+_ROOM, _MOST = 1.25, 4  # a set has room for all free samples and some more, but not without end
+_SHARE = 0.3  # of the violation that is left of a working set
+_SPARE = 0.5  # of the gap asked for that a working set may keep
 _PAIRS_PER_CUBE = 0.05  # pair steps, over the size of the set, that take as long as inverting a matrix
 
-_jit = numba.njit(nogil=True, cache=True, fastmath={"contract"}, boundscheck=False)
-_extrema = numba.njit(nogil=True, cache=True, fastmath={"contract", "nnan", "nsz"}, boundscheck=False)
+_settings: Any = {"nogil": True, "cache": True, "boundscheck": False, "error_model": "numpy"}
+_jit = numba.njit(fastmath={"contract"}, **_settings)
+_extrema = numba.njit(fastmath={"contract", "nnan", "nsz"}, **_settings)
 
 
 @_jit
@@ -84,16 +88,85 @@ def choose(y: Any, low: Any, high: Any, z: Any, f: Any, beta: float, most: int) 
     for i in range(z.size):
         rises, falls, e = z[i] < high[i], z[i] > low[i], f[i] + y[i] + beta
         if (rises and falls) or (rises and e < 0) or (falls and e > 0):
-            index[count], ranks[count] = i, -abs(e)
+            index[count], ranks[count] = i, abs(e)
             count += 1
     if count <= most:
         return index[:count]
-    last, kept = np.partition(ranks[:count], most - 1)[most - 1], 0
+    least, kept = _threshold(ranks[:count], most), 0
     for c in range(count):
-        if ranks[c] <= last and kept < most:
+        if ranks[c] >= least and kept < most:
             index[kept] = index[c]
             kept += 1
     return index[:kept]
+
+
+@_jit
+def _threshold(values: Any, most: int) -> float:
+    """Return a number that at least, and nearly at most, so many of the values reach: by bisection."""
+    low, high = 0.0, 0.0
+    for c in range(values.size):
+        high = max(high, values[c])
+    for _ in range(50):
+        middle, count = (low + high) / 2, 0
+        for c in range(values.size):
+            count += values[c] >= middle
+        if count == most:
+            return middle
+        if count > most:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@_jit
+def plan(y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool, tol: float, working_set: int) -> Any:
+    """Return the offset, the samples to work on next, and to which violation; none where the gap is small."""
+    beta, violation, gap, scale, factor = survey(y, low, high, z, f, tied)
+    if gap <= tol * scale:
+        for i in range(z.size):
+            z[i] *= factor
+            f[i] *= factor
+        return factor * beta, np.empty(0, np.int64), 0.0
+    free, total = 0, 0.0
+    for i in range(z.size):
+        free += low[i] < z[i] < high[i]
+        total += abs(z[i])
+    most = min(max(int(_ROOM * free), working_set), _MOST * working_set)
+    eps = min(max(_SHARE * violation, _SPARE * tol * scale / max(scale, total)), violation / 2)
+    return beta, choose(y, low, high, z, f, beta, most), eps
+
+
+@_jit
+def solve(
+    rows: Any,
+    diagonal: Any,
+    y: Any,
+    low: Any,
+    high: Any,
+    z: Any,
+    f: Any,
+    tied: bool,
+    tol: float,
+    working_set: int,
+    rounds: int,
+    stop: Any,
+) -> Any:
+    """Work on sets of samples until the gap is small; the rows are a stored matrix. Return the offset."""
+    for _ in range(rounds):
+        beta, index, eps = plan(y, low, high, z, f, tied, tol, working_set)
+        m = index.size
+        if m == 0 or stop[0]:
+            return beta
+        part = Part(index, index, rows, np.empty((m, m), rows.dtype), np.zeros(m, np.bool_))
+        steps = improve(part, diagonal, y, low, high, z, f, tied, eps)
+        moved, count = np.empty(m, np.int64), 0
+        for c in range(m):
+            if steps[c] != 0:
+                moved[count], steps[count] = index[c], steps[c]
+                count += 1
+        follow(rows, moved[:count], steps, f)
+    return survey(y, low, high, z, f, tied)[0]
 
 
 @_jit
@@ -107,16 +180,21 @@ def gather(index: Any, where: Any, rows: Any, matrix: Any) -> None:
 
 @_jit
 def improve(
-    index: Any, part: Any, diagonal: Any, y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool, eps: float
+    part: Any, diagonal: Any, y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool, eps: float
 ) -> Any:
-    """Solve the problem of the samples ``index`` to violations of at most eps; return how z changed there.
+    """Solve the problem of the samples in the part to violations of at most eps; return how z changed there.
 
     The field f is not yet that of the new z.
     """
-    own, e = z[index], f[index] + y[index]
-    _solve_part(part, diagonal[index].astype(np.float64), low[index], high[index], own, e, tied, eps)
-    steps = own - z[index]
-    z[index] = own
+    m = part.index.size
+    squares, least, most, own, e, steps = np.empty((6, m))
+    for c in range(m):
+        i = part.index[c]
+        squares[c], least[c], most[c], own[c], e[c] = diagonal[i], low[i], high[i], z[i], f[i] + y[i]
+    _solve_part(part, squares, least, most, own, e, tied, eps)
+    for c in range(m):
+        i = part.index[c]
+        steps[c], z[i] = own[c] - z[i], own[c]
     return steps
 
 
@@ -153,8 +231,11 @@ def _solve_part(
     part: Any, diagonal: Any, low: Any, high: Any, z: Any, e: Any, tied: bool, eps: float
 ) -> None:
     """Take pair or single steps until no violation is over eps; a Newton step where they take too long."""
-    m, ridge = z.size, _RIDGE * np.finfo(part.matrix.dtype).eps * np.max(diagonal)
-    free = np.count_nonzero((low < z) & (z < high))
+    m, largest, free = z.size, 0.0, 0
+    for c in range(m):
+        largest = max(largest, diagonal[c])
+        free += low[c] < z[c] < high[c]
+    ridge = _RIDGE * np.finfo(part.matrix.dtype).eps * largest
     limit = m + int(_PAIRS_PER_CUBE * free**3 / m)
     for _ in range(_ROUNDS):
         if tied:
@@ -178,7 +259,7 @@ def _pairs(part: Any, diagonal: Any, low: Any, high: Any, z: Any, e: Any, eps: f
     for c in range(m):
         no_rise[c] = 0.0 if z[c] < high[c] else _CLOSED
         no_fall[c] = 0.0 if z[c] > low[c] else _CLOSED
-    lowest, highest = _shifted(e, 0.0, diagonal, diagonal, no_rise, no_fall)
+    lowest, highest = _shifted(e, 0.0, _row(part, 0), _row(part, 0), no_rise, no_fall)
     for taken in range(limit):
         if highest - lowest <= eps:
             return taken
@@ -267,7 +348,7 @@ def _newton(
         if low[c] < z[c] < high[c]:
             free[r] = c
             r += 1
-    inverse[:r, :r] = _inverse(part, free[:r], ridge)
+    _invert(part, free[:r], ridge, inverse)
     for a in range(r):
         _add_multiple(ones[:r], 1.0, inverse[a, :r])
     repeats = 0
@@ -312,7 +393,7 @@ def _newton(
 
 
 @_jit
-def _inverse(part: Any, free: Any, ridge: float) -> Any:
+def _invert(part: Any, free: Any, ridge: float, out: Any) -> None:
     r = free.size
     matrix = np.empty((r, r))
     for a in range(r):
@@ -320,7 +401,10 @@ def _inverse(part: Any, free: Any, ridge: float) -> Any:
         for b in range(r):
             matrix[a, b] = row[free[b]]
         matrix[a, a] += ridge
-    return np.linalg.inv(matrix)
+    matrix = np.linalg.inv(matrix)
+    for a in range(r):
+        for b in range(r):
+            out[a, b] = matrix[a, b]
 
 
 @_jit
@@ -330,9 +414,22 @@ def _way(inverse: Any, ones: Any, e: Any, free: Any, tied: bool) -> Any:
     for a in range(free.size):
         _add_multiple(way, -e[free[a]], inverse[a, : free.size])
     if tied:
-        _add_multiple(way, -np.sum(way) / np.sum(ones), ones)
-        way -= np.sum(way) / way.size  # what cancellation left, where the inverse is large
-    return way, np.sum(way * e[free])
+        _add_multiple(way, -_sum(way) / _sum(ones), ones)
+        left = _sum(way) / way.size  # by cancellation, where the inverse is large
+        for a in range(way.size):
+            way[a] -= left
+    slope = 0.0
+    for a in range(way.size):
+        slope += way[a] * e[free[a]]
+    return way, slope
+
+
+@_jit
+def _sum(values: Any) -> float:
+    total = 0.0
+    for c in range(values.size):
+        total += values[c]
+    return total
 
 
 @_jit
@@ -344,12 +441,16 @@ def _add_multiple(out: Any, factor: float, row: Any) -> None:
 @_jit
 def _leave(inverse: Any, ones: Any, free: Any, r: int, a: int) -> int:
     """Eliminate the free coordinate number a from the inverse and its sums; the last one takes its place."""
-    own = inverse[a, :r].copy()
+    own = np.empty(r)
+    for b in range(r):
+        own[b] = inverse[a, b]
     _add_multiple(ones[:r], -ones[a] / own[a], own)
     for b in range(r):
         _add_multiple(inverse[b, :r], -own[b] / own[a], own)
-    inverse[a, :r] = inverse[r - 1, :r]
-    inverse[:r, a] = inverse[:r, r - 1]
+    for b in range(r):
+        inverse[a, b] = inverse[r - 1, b]
+    for b in range(r):
+        inverse[b, a] = inverse[b, r - 1]
     free[a], ones[a] = free[r - 1], ones[r - 1]
     return r - 1
 
@@ -367,7 +468,7 @@ def _enter(inverse: Any, ones: Any, free: Any, r: int, c: int, row: Any, square:
         _add_multiple(inverse[a, :r], image[a] / square, image)
         inverse[a, r] = inverse[r, a] = -image[a] / square
     inverse[r, r] = 1 / square
-    gain = (np.sum(image) - 1) / square
+    gain = (_sum(image) - 1) / square
     _add_multiple(ones[:r], gain, image)
     free[r], ones[r] = c, -gain
     return r + 1

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,9 +16,6 @@ from ...schedules import GeometricDecay, Schedule, box_size
 from ..base import State
 
 _LARGEST = {"float32": 1e18, "float64": 1e150}  # box sizes that stand for no box
-_SHARE = 0.3  # of the violation that is left of a working set
-_ROOM, _MOST = 1.25, 4  # a set has room for all free samples and some more, but not without end
-_SPARE = 0.5  # of the gap asked for that a working set may keep
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,45 +194,38 @@ class _Columns:
 
     def solve(self, settings: SolutionPath) -> None:
         """Work on sets of samples until every column has its gap; an interrupt stops them all."""
-        stop = threading.Event()
+        stop = np.zeros(1, dtype=bool)
         workers = settings.threads or parallel.available()
-        for_all(lambda j: self._solve(j, settings, stop.is_set), range(len(self.z)), workers, stop.set)
+        for_all(
+            lambda j: self._solve(j, settings, stop), range(len(self.z)), workers, lambda: stop.fill(True)
+        )
 
-    def _solve(self, j: int, settings: SolutionPath, stopped: Callable[[], bool]) -> None:
-        from .compiled import choose, improve, survey
+    def _solve(self, j: int, settings: SolutionPath, stop: np.ndarray) -> None:
+        from .compiled import improve, plan, solve
 
-        gram, tied, tol = self.problem.gram, self.problem.intercept, settings.tol
+        gram, tied = self.problem.gram, self.problem.intercept
         given = self.y[j], self.low[j], self.high[j], self.z[j], self.f[j]
+        asked = tied, settings.tol, settings.working_set
+        if gram.matrix is not None:
+            self.offset[j] = solve(gram.matrix, gram.diagonal, *given, *asked, settings.rounds, stop)
+            return
         for _ in range(settings.rounds):
-            self.offset[j], violation, gap, objective, factor = survey(*given, tied)
-            if gap <= tol * objective:
-                self.z[j] *= factor
-                self.f[j] *= factor
-                self.offset[j] *= factor
+            self.offset[j], index, eps = plan(*given, *asked)
+            if not len(index) or stop[0]:
                 return
-            if stopped():
-                return
-            free = np.count_nonzero((self.low[j] < self.z[j]) & (self.z[j] < self.high[j]))
-            most = np.clip(_ROOM * free, settings.working_set, _MOST * settings.working_set)
-            index = choose(*given, self.offset[j], int(most))
-            fair = _SPARE * tol * objective / max(objective, np.sum(np.abs(self.z[j])))
-            eps = min(max(_SHARE * violation, fair), violation / 2)
-            steps = improve(index, _part(gram, index), gram.diagonal, *given, tied, eps)
+            steps = improve(_part(gram, index), gram.diagonal, *given, tied, eps)
             _follow(gram, index[steps != 0], steps[steps != 0], self.f[j])
 
 
 def _part(gram: Gram, index: np.ndarray) -> Any:
-    """Return the matrix of a working set: of rows that are stored, each when it is needed, else all now."""
+    """Return the matrix of a working set, of rows that are not stored."""
     from .compiled import Part, gather
 
-    m = len(index)
-    matrix = np.empty((m, m), dtype=gram.dtype)
-    if gram.matrix is not None:
-        return Part(index, index, gram.matrix, matrix, np.zeros(m, dtype=bool))
-    for a, b in blocks(m, gram.chunk):
+    matrix = np.empty((len(index), len(index)), dtype=gram.dtype)
+    for a, b in blocks(len(index), gram.chunk):
         with gram.lend(index[a:b]) as (rows, where):
             gather(index, where, rows, matrix[a:b])
-    return Part(index, index, matrix, matrix, np.ones(m, dtype=bool))
+    return Part(index, index, matrix, matrix, np.ones(len(index), dtype=bool))
 
 
 def _follow(gram: Gram, index: np.ndarray, steps: np.ndarray, f: np.ndarray) -> None:
