@@ -66,5 +66,5 @@ plt.show()
 # The circles lie on the line, but for a sample or two: every step of the path is the support vector machine
 # at its C, with the intercept that ``SVC`` has, to a duality gap of a thousandth of the objective. So it is
 # on :doc:`twelve other data sets </comparison>`, step by step. The path has more steps than the grid has
-# values where the best C is, and stops by itself once C has grown thirtyfold without a better score, so that
+# values where the best C is, and stops by itself once C has grown tenfold without a better score, so that
 # it does not visit the slow end of the grid.

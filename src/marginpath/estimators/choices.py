@@ -25,6 +25,8 @@ from ..solvers.base import State
 from ..validation.cross_validation import PathValidation, class_signs
 from .path_fit import Choice, Followed, Follower
 
+_WIDE = 4  # steps in one, where there is a time limit
+
 
 class ByFolds(Choice):
     """Cross-validation: the folds run side by side with the model of all the samples."""
@@ -48,13 +50,32 @@ class ByFolds(Choice):
             intercept=fit.intercept,
         )
         patience = None if ask.n_iter_no_change == "auto" else ask.n_iter_no_change
-        stop = NoImprovement("scores", validation.patience, steps=patience)
-        if fit.before is None:
-            path = validation.run(fit.solver(validation.problem), fit.steps, stop=stop, **fit.limits)
-        else:
+        solver = fit.solver(validation.problem)
+        exact = hasattr(solver, "gap_tol")  # the scores of solutions rise and fall once, not by chance
+        growth = validation.patience / 3 if exact else validation.patience
+        stop = NoImprovement("scores", growth, steps=patience)
+        if fit.before is not None:
             path = validation.resume(fit.before.path, fit.steps, stop=stop, **fit.limits)
+        elif fit.deadline is not None and exact and ask.schedule == "auto":
+            path = self._within_limit(validation, solver, stop, fit)
+        else:
+            path = validation.run(solver, fit.steps, stop=stop, **fit.limits)
         chosen = validation.choose(path)
         return Followed(path, chosen.step, fit.proofs(validation.models_alone, path), chosen)
+
+    @staticmethod
+    def _within_limit(validation: PathValidation, solver: Any, stop: Rule, fit: Follower) -> Path:
+        """Take large steps first, so that a limit finds all the range of C seen; then, in time, all steps."""
+        wide, limits = replace(solver, ratio=solver.ratio**_WIDE), {**fit.limits, "callbacks": ()}
+        coarse = validation.run(wide, fit.steps, stop=stop, **limits)
+        if coarse.ended in (Status.TIME_LIMIT, Status.INTERRUPTED):
+            return coarse
+        path = validation.run(solver, fit.steps, stop=stop, **fit.limits)
+        scores = [validation.choose(each).best_score for each in (coarse, path)]
+        if path.ended is Status.TIME_LIMIT and scores[0] > scores[1]:
+            coarse.ended = Status.TIME_LIMIT
+            return coarse
+        return path
 
     def is_unfinished(self, followed: Followed, method: str) -> bool:
         """Whether the last step is kept while the score could still grow."""

@@ -64,8 +64,8 @@ class MarginPathClassifier(BasePathClassifier):
     validation_fraction : float
         For stopping="holdout".
     n_iter_no_change : "auto" or int
-        Stop after so many steps without a better score; "auto" waits until 1/λ has grown thirtyfold,
-        or a hundredfold with more than two classes.
+        Stop after so many steps without a better score; "auto" waits until 1/λ has grown tenfold, or
+        thirtyfold with more than two classes; three times as long where the steps are no solutions.
     tol : float
         For stopping="margin".
     max_iter : "auto" or int

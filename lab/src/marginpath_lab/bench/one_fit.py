@@ -1,6 +1,7 @@
 """`one-fit`: our whole cross-validated path against one fit of a rival that was told its best C.
 
-Ours takes one sweep at every λ, the fastest path there is; the classifier takes five and adds an intercept.
+Ours takes one sweep at every λ, the fastest path there is; the classifier goes to the solution and has an
+intercept.
 """
 
 from __future__ import annotations
