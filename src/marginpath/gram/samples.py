@@ -22,9 +22,12 @@ from .cluster.kernel import kernel_product
 from .cluster.loading import as_dask_array
 from .cluster.mapping import columns_of, times
 from .fingerprints import row_codes
+from .memory import available_memory
 from .tiled import TiledCross
 
-_MAIN_MEMORY = 4e9  # bytes for kernel values that are not on a GPU
+_MAIN_MEMORY = (
+    4e9  # bytes for kernel values that are not on a GPU, or a quarter of what is free if that is more
+)
 
 
 class ArrayRows:
@@ -41,7 +44,7 @@ class ArrayRows:
     @property
     def memory(self) -> float | None:
         """Bytes for kernel values unless the user says otherwise; None is most of what is free."""
-        return None if on_gpu(self.X) else _MAIN_MEMORY
+        return None if on_gpu(self.X) else max(_MAIN_MEMORY, available_memory() / 4)
 
     def take(self, index: np.ndarray) -> Array:
         """Return some of the rows, where they are."""

@@ -7,8 +7,9 @@ All of them speak of one column, in signed dual variables z = y∘u and their gr
 A sample can rise where z_i < high_i, and fall where z_i > low_i. At the solution there is an offset β, the
 intercept with its sign turned, such that e_i + β ≥ 0 for all that can rise and ≤ 0 for all that can fall.
 
-No sum is reordered, and the order of minima and maxima does not matter: so the bits of a result do not depend
-on which loop, vector or scalar, is taken for arrays that lie here or there.
+There is no BLAS in it, whose sums depend on the processor and the threads. No sum is reordered, and the order
+of minima and maxima does not matter: the bits of a result do not depend on which loop, vector or scalar, is
+taken for arrays that lie here or there.
 """
 
 from __future__ import annotations
@@ -346,11 +347,7 @@ def _newton(
     free, inverse, ones, r = np.empty(m, np.int64), np.zeros((m, m)), np.zeros(m), 0
     for c in range(m):
         if low[c] < z[c] < high[c]:
-            free[r] = c
-            r += 1
-    _invert(part, free[:r], ridge, inverse)
-    for a in range(r):
-        _add_multiple(ones[:r], 1.0, inverse[a, :r])
+            r = _enter(inverse, ones, free, r, c, _row(part, c), diagonal[c], ridge)
     repeats = 0
     for _ in range(4 * m):
         if r == 0:
@@ -390,21 +387,6 @@ def _newton(
             r = _enter(inverse, ones, free, r, entering, _row(part, entering), diagonal[entering], ridge)
         else:
             return
-
-
-@_jit
-def _invert(part: Any, free: Any, ridge: float, out: Any) -> None:
-    r = free.size
-    matrix = np.empty((r, r))
-    for a in range(r):
-        row = _row(part, free[a])
-        for b in range(r):
-            matrix[a, b] = row[free[b]]
-        matrix[a, a] += ridge
-    matrix = np.linalg.inv(matrix)
-    for a in range(r):
-        for b in range(r):
-            out[a, b] = matrix[a, b]
 
 
 @_jit

@@ -195,7 +195,9 @@ class _Columns:
     def solve(self, settings: SolutionPath) -> None:
         """Work on sets of samples until every column has its gap; an interrupt stops them all."""
         stop = np.zeros(1, dtype=bool)
-        workers = settings.threads or parallel.available()
+        # Rows that are not stored are computed together, and their last digits depend on which: so one column
+        # comes after the other then, and the threads share the rows.
+        workers = (settings.threads or parallel.available()) if self.problem.gram.matrix is not None else 1
         for_all(
             lambda j: self._solve(j, settings, stop), range(len(self.z)), workers, lambda: stop.fill(True)
         )
