@@ -88,8 +88,8 @@ class MarginPathClassifier(BasePathClassifier):
         must be the same, or it raises; limits such as ``max_iter`` and ``time_limit`` may change.
     cache_size : "auto" or float
         Memory for kernel values in MB, on a GPU too. A larger kernel matrix is not stored but computed when
-        needed. "auto" is 4000 in main memory, or a quarter of what is free if that is more, and most of what is
-        free on a GPU.
+        needed. "auto" is 4000 in main memory, or a quarter of what is free if that is more; on a GPU, most of
+        what is free.
     n_jobs : int, optional
         Threads; None takes the cores there are.
     precision : {"float32", "tf32", "bfloat16"}, optional

@@ -26,7 +26,7 @@ from .memory import available_memory
 from .tiled import TiledCross
 
 _MAIN_MEMORY = (
-    4e9  # bytes for kernel values that are not on a GPU, or a quarter of what is free if that is more
+    4e9  # bytes for kernel values that are not on a GPU, where no more than four times that is free
 )
 
 
