@@ -91,7 +91,7 @@ def gap(problem: Problem, state: State) -> Array:
     """Return the duality gap at λ_t over the primal objective: how far u is from the solution there, at most.
 
     Where every margin is positive, w over the smallest of them has no loss at all: the lower one of the two
-    objectives counts, also where λ_t = 0. With an intercept, |Σ y_i u_i| over Σ |u_i| counts if it is more.
+    objectives counts, also where λ_t = 0. With an intercept, ``|Σ y_i u_i| / Σ |u_i|`` counts if it is more.
     """
     xp = problem.xp
     squared = problem.squared_norm(state.u, state.scores)
