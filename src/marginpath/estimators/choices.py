@@ -51,8 +51,9 @@ class ByFolds(Choice):
         )
         patience = None if ask.n_iter_no_change == "auto" else ask.n_iter_no_change
         solver = fit.solver(validation.problem)
-        exact = hasattr(solver, "gap_tol")  # the scores of solutions rise and fall once, not by chance
-        growth = validation.patience / 3 if exact else validation.patience
+        exact = hasattr(solver, "gap_tol")
+        # Of two classes, the scores of solutions rise and fall once; of more, they may fall before they rise.
+        growth = validation.patience / (3 if exact and len(validation.classes) == 2 else 1)
         stop = NoImprovement("scores", growth, steps=patience)
         if fit.before is not None:
             path = validation.resume(fit.before.path, fit.steps, stop=stop, **fit.limits)

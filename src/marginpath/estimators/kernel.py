@@ -65,7 +65,7 @@ class MarginPathClassifier(BasePathClassifier):
         For stopping="holdout".
     n_iter_no_change : "auto" or int
         Stop after so many steps without a better score; "auto" waits until 1/λ has grown tenfold, or
-        thirtyfold with more than two classes; three times as long where the steps are no solutions.
+        thirtyfold where the steps are no solutions; with more than two classes, a hundredfold.
     tol : float
         For stopping="margin".
     max_iter : "auto" or int
