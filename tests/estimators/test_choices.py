@@ -110,3 +110,11 @@ def test_nobody_else_reads_private_parts(moons):
     readers += (ROOT / "lab").rglob("*.py")
     assert len(readers) > 40
     assert [f"{file}: {hit[0]}" for file in readers for hit in read.finditer(file.read_text("utf-8"))] == []
+
+
+@pytest.mark.parametrize(("name", "growth"), [("moons", 10), ("iris", 100)])
+def test_several_classes_are_followed_for_longer(name, growth, request):
+    """Their scores may fall before they rise: with less, a path over 26 classes ended at its second step."""
+    clf = mp.MarginPathClassifier(random_state=0).fit(*request.getfixturevalue(name))
+    scores, C = clf.path_["scores"][1:].mean(axis=1), clf.path_["bound"][1:]
+    assert growth <= C[-1] / C[np.argmax(scores)] < 1.5 * growth
