@@ -207,7 +207,7 @@ def test_precisions_are_refused_where_they_mean_nothing(rng, monkeypatch):
 
 def test_sweeps_say_that_they_need_numpy(rng):
     gram = mp.Gram.from_kernel(strict(rng.standard_normal((5, 2))), mp.Gaussian(1.0))
-    with pytest.raises(TypeError, match=r"CoordinateDescent sweeps NumPy arrays.*Use DualDescent"):
+    with pytest.raises(TypeError, match=r"CoordinateDescent works on NumPy arrays.*Use DualDescent"):
         mp.run(mp.CoordinateDescent(), mp.Problem(gram, [1, 1, -1, -1, 1]), 1)
 
 

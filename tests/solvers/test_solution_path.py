@@ -211,7 +211,8 @@ def test_threads_change_no_bit():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [37, 150])
 def test_it_does_not_see_where_arrays_lie(n, dtype, intercept):
-    from marginpath.solvers.solution_path.compiled import Part, choose, follow, improve, survey
+    from marginpath.solvers.solution_path.column import choose, follow, improve, survey
+    from marginpath.solvers.solution_path.part import Part
 
     X, y = overlapping(n)
     K, y = mp.Gaussian(0.5)(X).astype(dtype), y.astype(np.float64)

@@ -21,6 +21,7 @@ from ..schedules import GeometricDecay, Schedule
 from ..solvers import CoordinateDescent, DualDescent, SolutionPath, Solver
 from ..solvers.coordinate.cluster import ClusterSweeps
 from ..solvers.coordinate.spaces import PERIOD
+from ..solvers.starting import first_lambda
 from ..validation.cross_validation import DEFAULT_SOLVER, CrossValidatedPath
 
 #: Several sweeps a step: with one, a path with an intercept falls behind λ_t where labels are noisy. Over
@@ -213,5 +214,4 @@ def on_cluster(solver: CoordinateDescent) -> ClusterSweeps:
 def geometric_schedule(problem: Problem, ratio: float) -> GeometricDecay:
     """Return the schedule that starts where the path leaves the solution with all samples at the bound."""
     scores = problem.gram @ (problem.Y * problem.mass)
-    start = float(problem.xp.max(problem.Y * scores * problem.box_scale))
-    return GeometricDecay((start if start > 0 else 1.0) * ratio, ratio)
+    return GeometricDecay(first_lambda(problem, scores) * ratio, ratio)

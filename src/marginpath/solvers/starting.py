@@ -1,12 +1,14 @@
-"""What a first state needs of the data: a starting point, a scale, a step size."""
+"""What a first state needs of settings and data: a starting point, a first λ, a scale, a step size."""
 
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, to_numpy
+from ..arrays import Array, is_numpy, to_numpy
+from ..gram.base import Gram
 from ..problem import Problem
 
 
@@ -25,6 +27,41 @@ def starting_point(problem: Problem, start: Array | None, *, largest: float = 0.
         )
     u = xp.asarray(u, dtype=problem.gram.dtype, device=problem.gram.device)
     return xp.where(problem.mass > 0, u, xp.zeros_like(u))
+
+
+def require_zero(solver: Any, start: Array | None) -> None:
+    """Refuse a start other than u = 0."""
+    if start is not None:
+        raise ValueError(f"{type(solver).__name__} starts at u = 0; pass no start, or use DualDescent.")
+
+
+def require_numpy(name: str, gram: Gram) -> None:
+    """Refuse a Gram matrix that is not of NumPy arrays."""
+    if not is_numpy(gram.diagonal):
+        raise TypeError(
+            f"{name} works on NumPy arrays, but this Gram matrix holds {type(gram.diagonal).__name__}. Use "
+            f"DualDescent, which runs on any array library."
+        )
+
+
+def first_lambda(problem: Problem, scores: Array) -> float:
+    """Return where a path leaves the solution with all samples at the bound, max_i y_i (K y)_i; 1 if none is.
+
+    The scores are K(Y∘mass).
+    """
+    largest = float(problem.xp.max(problem.Y * scores * problem.box_scale))
+    return largest if largest > 0 else 1.0
+
+
+def check_settings(solver: Any, *counts: str) -> None:
+    """Refuse settings that make no sense: ratio, tol, and the named counts."""
+    if not 1 < solver.ratio < np.inf:
+        raise ValueError(f"ratio must be a finite number over 1, got {solver.ratio!r}.")
+    if not 0 <= solver.tol < 1:
+        raise ValueError(f"tol must be at least 0 and under 1, got {solver.tol!r}.")
+    for name in counts:
+        if getattr(solver, name) < 1:
+            raise ValueError(f"{name} must be at least 1, got {getattr(solver, name)!r}.")
 
 
 def squared_radius(problem: Problem) -> Array:

@@ -15,7 +15,8 @@ from ...gram.linear import LinearGram
 from ...problem import Problem
 from ...schedules import GeometricDecay, Schedule, box_size
 from ..base import State
-from .descent import _LARGEST, check_sweeps
+from ..starting import check_settings, first_lambda, require_zero
+from .descent import _LARGEST
 from .spaces import FeatureSpace, Sweeps, SweepState, raise_bound, summed_anew
 
 
@@ -68,16 +69,14 @@ class ClusterSweeps:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_sweeps(self, "rounds", "refresh")
+        check_settings(self, "rounds", "refresh")
 
     def init(self, problem: Problem, start: Array | None = None) -> ClusterSweepsState:
         """Start at u = 0, where every sample is at the bound of the empty box."""
-        if start is not None:
-            raise ValueError("ClusterSweeps starts at u = 0; pass no start, or use DualDescent.")
+        require_zero(self, start)
         features = _features(problem)
         aggregate = _field(features, problem.Y * problem.mass)
         scores = features.product(aggregate.astype(features.dtype))
-        largest = float(np.max(problem.Y * scores * problem.box_scale))
         return ClusterSweepsState(
             t=0,
             u=np.zeros_like(problem.Y),
@@ -86,7 +85,7 @@ class ClusterSweeps:
             field=np.zeros_like(aggregate),
             aggregate=aggregate,
             counted=np.asarray(np.count_nonzero(problem.mass, axis=0)),
-            start=largest if largest > 0 else 1.0,
+            start=first_lambda(problem, scores),
             size=0.0,
         )
 

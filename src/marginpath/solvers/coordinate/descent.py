@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from ... import parallel
 from ...arrays import Array
 from ...problem import Problem
 from ...schedules import GeometricDecay, Schedule, box_size
+from ..starting import check_settings, first_lambda, require_zero
 from .spaces import KernelSpace, Sweeps, SweepState, order_by_runs, space_of, summed_anew
 
 _LARGEST = {"float32": 1e18, "float64": 1e150}  # box sizes past which there is no box
@@ -83,16 +83,14 @@ class CoordinateDescent:
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        check_sweeps(self, "sweeps", "passes", "refresh")
+        check_settings(self, "sweeps", "passes", "refresh")
 
     def init(self, problem: Problem, start: Array | None = None) -> CoordinateDescentState:
         """Start at u = 0, where every sample is at the bound of the empty box."""
-        if start is not None:
-            raise ValueError("CoordinateDescent starts at u = 0; pass no start, or use DualDescent.")
+        require_zero(self, start)
         space = space_of(problem.gram)
         aggregate = space.field(problem.Y * problem.mass)
         scores = space.scores(aggregate).astype(np.float64)
-        largest = float(np.max(problem.Y * scores * problem.box_scale))
         return CoordinateDescentState(
             t=0,
             u=np.zeros_like(problem.Y),
@@ -101,7 +99,7 @@ class CoordinateDescent:
             field=np.zeros_like(aggregate),
             aggregate=aggregate,
             counted=np.asarray(np.count_nonzero(problem.mass, axis=0)),
-            start=largest if largest > 0 else 1.0,
+            start=first_lambda(problem, scores),
             size=0.0,
         )
 
@@ -132,14 +130,3 @@ class CoordinateDescent:
             start=state.start,
             size=size,
         )
-
-
-def check_sweeps(solver: Any, *counts: str) -> None:
-    """Refuse settings of sweeps that make no sense: ratio, tol, and the named counts."""
-    if not 1 < solver.ratio < np.inf:
-        raise ValueError(f"ratio must be a finite number over 1, got {solver.ratio!r}.")
-    if not 0 <= solver.tol < 1:
-        raise ValueError(f"tol must be at least 0 and under 1, got {solver.tol!r}.")
-    for name in counts:
-        if getattr(solver, name) < 1:
-            raise ValueError(f"{name} must be at least 1, got {getattr(solver, name)!r}.")

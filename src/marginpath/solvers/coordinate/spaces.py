@@ -11,11 +11,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from ... import parallel
-from ...arrays import Array, blocks, is_numpy
+from ...arrays import Array, blocks
 from ...gram.base import Gram
 from ...parallel import for_all
 from ...problem import Problem
 from ..base import State
+from ..starting import require_numpy
 
 _CHUNK = 1024  # coordinates between two looks at the keyboard
 
@@ -245,11 +246,7 @@ def _padded(x: np.ndarray, width: int) -> np.ndarray:
 
 def space_of(gram: Gram) -> KernelSpace | FeatureSpace:
     """Return the space in which coordinate sweeps on this Gram matrix keep their fields."""
-    if not is_numpy(gram.diagonal):
-        raise TypeError(
-            f"CoordinateDescent sweeps NumPy arrays, but this Gram matrix holds "
-            f"{type(gram.diagonal).__name__}. Use DualDescent, which runs on any array library."
-        )
+    require_numpy("CoordinateDescent", gram)
     return FeatureSpace(gram) if gram.space == "features" else KernelSpace(gram)
 
 

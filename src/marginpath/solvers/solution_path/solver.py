@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ... import parallel
-from ...arrays import Array, blocks, is_numpy
+from ...arrays import Array, blocks
 from ...gram.base import Gram
 from ...parallel import for_all
 from ...problem import Problem
 from ...schedules import GeometricDecay, Schedule, box_size
 from ..base import State
+from ..starting import check_settings, first_lambda, require_numpy, require_zero
 
 _LARGEST = {"float32": 1e18, "float64": 1e150}  # box sizes that stand for no box
 
@@ -80,13 +81,11 @@ class SolutionPath:
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        if not 1 < self.ratio < np.inf:
-            raise ValueError(f"ratio must be a finite number over 1, got {self.ratio!r}.")
-        if not 0 < self.tol < 1:
-            raise ValueError(f"tol must be over 0 and under 1, got {self.tol!r}.")
-        for name, least in {"working_set": 2, "rounds": 1, "refresh": 1}.items():
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)!r}.")
+        check_settings(self, "rounds", "refresh")
+        if self.tol == 0:
+            raise ValueError("tol must be over 0: no number of steps reaches a gap of 0.")
+        if self.working_set < 2:
+            raise ValueError(f"working_set must be at least 2, a pair, got {self.working_set!r}.")
 
     @property
     def gap_tol(self) -> float:
@@ -95,15 +94,9 @@ class SolutionPath:
 
     def init(self, problem: Problem, start: Array | None = None) -> SolutionPathState:
         """Start at u = 0, in an empty box."""
-        if start is not None:
-            raise ValueError("SolutionPath starts at u = 0; pass no start, or use DualDescent.")
-        if not is_numpy(problem.gram.diagonal):
-            raise TypeError(
-                f"SolutionPath works on NumPy arrays, but this Gram matrix holds "
-                f"{type(problem.gram.diagonal).__name__}. Use DualDescent, which runs on any array library."
-            )
+        require_zero(self, start)
+        require_numpy("SolutionPath", problem.gram)
         field = np.asarray(problem.gram.accurate_product(problem.Y * problem.mass), dtype=np.float64)
-        largest = float(np.max(problem.Y * field * problem.box_scale))
         return SolutionPathState(
             t=0,
             u=np.zeros(problem.shape),
@@ -111,7 +104,7 @@ class SolutionPath:
             bound=problem.box_size(0.0),
             field=field,
             offset=np.zeros(problem.shape[1:]),
-            start=largest if largest > 0 else 1.0,
+            start=first_lambda(problem, field),
             size=0.0,
         )
 
@@ -203,7 +196,7 @@ class _Columns:
         )
 
     def _solve(self, j: int, settings: SolutionPath, stop: np.ndarray) -> None:
-        from .compiled import improve, plan, solve
+        from .column import improve, plan, solve
 
         gram, tied = self.problem.gram, self.problem.intercept
         given = self.y[j], self.low[j], self.high[j], self.z[j], self.f[j]
@@ -221,7 +214,8 @@ class _Columns:
 
 def _part(gram: Gram, index: np.ndarray) -> Any:
     """Return the matrix of a working set, of rows that are not stored."""
-    from .compiled import Part, gather
+    from .column import gather
+    from .part import Part
 
     matrix = np.empty((len(index), len(index)), dtype=gram.dtype)
     for a, b in blocks(len(index), gram.chunk):
@@ -232,7 +226,7 @@ def _part(gram: Gram, index: np.ndarray) -> Any:
 
 def _follow(gram: Gram, index: np.ndarray, steps: np.ndarray, f: np.ndarray) -> None:
     """Add the rows of the samples, each times its step, to the field."""
-    from .compiled import follow
+    from .column import follow
 
     for a, b in blocks(len(index), gram.chunk):
         with gram.lend(index[a:b]) as (rows, where):

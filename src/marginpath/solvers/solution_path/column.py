@@ -1,0 +1,197 @@
+"""One column on its way to the solution, from working set to working set.
+
+All functions speak of one column, in signed dual variables z = y∘u and their gradient e = K z + y:
+
+    min ½ zᵀK z + yᵀz   over   low ≤ z ≤ high,   and Σ z_i = 0 where the classifier has an intercept ("tied").
+
+A sample can rise where z_i < high_i, and fall where z_i > low_i. At the solution there is an offset β, the
+intercept with its sign turned, such that e_i + β ≥ 0 for all that can rise and ≤ 0 for all that can fall.
+
+There is no BLAS in it, whose sums depend on the processor and the threads. No sum is reordered, and the order
+of minima and maxima does not matter: the bits of a result do not depend on which loop, vector or scalar, is
+taken for arrays that lie here or there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..coordinate.compiled import add_rows
+from .part import Part, compiled
+from .steps import solve_part
+
+_PIECE = 2048  # entries of a field that stay near the core meanwhile
+_CLOSE = 1e-15  # what rounding may take from a margin of 1
+_LEAST = 0.01  # of the objective, by which a gap is judged where nearly all of that is losses
+_ROOM, _MOST = 1.25, 4  # a set has room for all free samples and some more, but not without end
+_SHARE = 0.3  # of the violation that is left of a working set
+_SPARE = 0.5  # of the gap asked for that a working set may keep
+
+
+@compiled
+def solve(
+    rows: Any,
+    diagonal: Any,
+    y: Any,
+    low: Any,
+    high: Any,
+    z: Any,
+    f: Any,
+    tied: bool,
+    tol: float,
+    working_set: int,
+    rounds: int,
+    stop: Any,
+) -> Any:
+    """Work on sets of samples until the gap is small; the rows are a stored matrix. Return the offset."""
+    for _ in range(rounds):
+        beta, index, eps = plan(y, low, high, z, f, tied, tol, working_set)
+        m = index.size
+        if m == 0 or stop[0]:
+            return beta
+        part = Part(index, index, rows, np.empty((m, m), rows.dtype), np.zeros(m, np.bool_))
+        steps = improve(part, diagonal, y, low, high, z, f, tied, eps)
+        moved, count = np.empty(m, np.int64), 0
+        for c in range(m):
+            if steps[c] != 0:
+                moved[count], steps[count] = index[c], steps[c]
+                count += 1
+        follow(rows, moved[:count], steps, f)
+    return survey(y, low, high, z, f, tied)[0]
+
+
+@compiled
+def plan(y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool, tol: float, working_set: int) -> Any:
+    """Return the offset, the samples to work on next, and to which violation; none where the gap is small."""
+    beta, violation, gap, scale, factor = survey(y, low, high, z, f, tied)
+    if gap <= tol * scale:
+        for i in range(z.size):
+            z[i] *= factor
+            f[i] *= factor
+        return factor * beta, np.empty(0, np.int64), 0.0
+    free, total = 0, 0.0
+    for i in range(z.size):
+        free += low[i] < z[i] < high[i]
+        total += abs(z[i])
+    most = min(max(int(_ROOM * free), working_set), _MOST * working_set)
+    eps = min(max(_SHARE * violation, _SPARE * tol * scale / max(scale, total)), violation / 2)
+    return beta, choose(y, low, high, z, f, beta, most), eps
+
+
+@compiled
+def survey(y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool) -> Any:
+    """Return the offset β, the largest violation, the duality gap, the scale it is judged by, and a factor.
+
+    The scale is the primal objective, or 2 ‖w‖² where that is less: at a small C the losses are nearly all of
+    the objective, and say little of w.
+
+    The gap is ‖w‖² − Σ |z_i| + Σ_i (high_i − low_i) max(0, 1 − m_i), with margins m_i = −y_i (f_i + β). It is
+    that of z times the factor, which makes all margins 1 where the box allows it and the gap is smaller so.
+    """
+    rise, fall = np.inf, -np.inf
+    for i in range(z.size):
+        if low[i] < high[i]:
+            e = f[i] + y[i]
+            if z[i] < high[i] and e < rise:
+                rise = e
+            if z[i] > low[i] and e > fall:
+                fall = e
+    if tied and (rise == np.inf or fall == -np.inf):  # an empty box
+        return 0.0, 0.0, 0.0, 0.0, 1.0
+    beta = -(rise + fall) / 2 if tied else 0.0
+    violation = fall - rise if tied else max(fall, -rise)
+    squared, total, loss, excess, least, filled = 0.0, 0.0, 0.0, 0.0, np.inf, 0.0
+    for i in range(z.size):
+        if low[i] < high[i]:
+            squared += z[i] * f[i]
+            total += abs(z[i])
+            excess += z[i]
+            filled = max(filled, abs(z[i]) / (high[i] - low[i]))
+            margin = -y[i] * (f[i] + beta)
+            least = min(least, margin)
+            if margin < 1:
+                loss += (high[i] - low[i]) * (1 - margin)
+    primal, factor, gap = squared / 2 + loss, 1.0, squared - total + loss
+    scale = min(primal, max(2 * squared, _LEAST * primal))
+    if 0 < filled < least < 1:
+        without_loss = (1 + _CLOSE) / least
+        if without_loss * (without_loss * squared - total) < gap:
+            factor, gap = without_loss, without_loss * (without_loss * squared - total)
+    off = abs(excess) / total * scale if tied and total > 0 else 0.0
+    return beta, violation, max(gap, off), scale, factor
+
+
+@compiled
+def choose(y: Any, low: Any, high: Any, z: Any, f: Any, beta: float, most: int) -> Any:
+    """Return the samples to work on: those between their bounds and those that violate, the worst first."""
+    index, ranks, count = np.empty(z.size, np.int64), np.empty(z.size), 0
+    for i in range(z.size):
+        rises, falls, e = z[i] < high[i], z[i] > low[i], f[i] + y[i] + beta
+        if (rises and falls) or (rises and e < 0) or (falls and e > 0):
+            index[count], ranks[count] = i, abs(e)
+            count += 1
+    if count <= most:
+        return index[:count]
+    least, kept = _threshold(ranks[:count], most), 0
+    for c in range(count):
+        if ranks[c] >= least and kept < most:
+            index[kept] = index[c]
+            kept += 1
+    return index[:kept]
+
+
+@compiled
+def _threshold(values: Any, most: int) -> float:
+    """Return a number that at least, and nearly at most, so many of the values reach: by bisection."""
+    low, high = 0.0, 0.0
+    for c in range(values.size):
+        high = max(high, values[c])
+    for _ in range(50):
+        middle, count = (low + high) / 2, 0
+        for c in range(values.size):
+            count += values[c] >= middle
+        if count == most:
+            return middle
+        if count > most:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def improve(
+    part: Any, diagonal: Any, y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool, eps: float
+) -> Any:
+    """Solve the problem of the samples in the part to violations of at most eps; return how z changed there.
+
+    The field f is not yet that of the new z.
+    """
+    m = part.index.size
+    squares, least, most, own, e, steps = np.empty((6, m))
+    for c in range(m):
+        i = part.index[c]
+        squares[c], least[c], most[c], own[c], e[c] = diagonal[i], low[i], high[i], z[i], f[i] + y[i]
+    solve_part(part, squares, least, most, own, e, tied, eps)
+    for c in range(m):
+        i = part.index[c]
+        steps[c], z[i] = own[c] - z[i], own[c]
+    return steps
+
+
+@compiled
+def follow(rows: Any, where: Any, steps: Any, f: Any) -> None:
+    """Bring the field up to date: add the rows ``where``, each times the step of its sample."""
+    for a in range(0, f.size, _PIECE):
+        add_rows(rows, where, steps, f[a : a + _PIECE], a)
+
+
+@compiled
+def gather(index: Any, where: Any, rows: Any, matrix: Any) -> None:
+    """Copy the columns ``index`` of the rows ``where`` into the matrix."""
+    for c in range(where.size):
+        row, out = rows[where[c]], matrix[c]
+        for d in range(index.size):
+            out[d] = row[index[d]]
