@@ -8,9 +8,9 @@ BOTH = [mp.MarginPathClassifier, mp.LinearMarginPathClassifier]
 METHODS = ["coordinate", "inertial", "gradient"]
 
 
-def solved(cls, tol=1e-11):
+def solved(tol=1e-11):
     """Return the setting with which two ways to the same solution agree to many digits."""
-    return {"path_tol": tol} if cls is mp.MarginPathClassifier else {}
+    return {"path_tol": tol}
 
 
 def decisions(classifier, X):

@@ -49,7 +49,7 @@ def test_precomputed_is_the_kernel(moons):
 def test_sparse_is_dense_and_float32_stays(cls, dtype, moons):
     X, y = moons
     X = np.where(np.abs(X) < 0.3, 0, X).astype(dtype)
-    settings = solved(cls, 1e-7 if dtype == np.float32 else 1e-11)
+    settings = solved(1e-7 if dtype == np.float32 else 1e-11)
     dense = cls(random_state=0, **settings).fit(X, y)
     sparse = cls(random_state=0, **settings).fit(sp.csr_array(X), y)
     assert dense.decision_function(X).dtype == dtype

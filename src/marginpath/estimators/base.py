@@ -77,6 +77,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
+        "path_tol": [Interval(Real, 0, 1, closed="neither")],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "warm_start": ["boolean"],
         "n_jobs": [Integral, None],
@@ -134,7 +135,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
             self._definition = None  # should this fit fail, there is nothing to go on with
             self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.method_ = self._resolved_method(X)
-        intercept = self.fit_intercept and self._frees_intercept and choice.free_intercept
+        intercept = self.fit_intercept and self._follows_solutions(X) and choice.free_intercept
         told = StepCallbacks(self, X, y, self._attributes_at)
         follower = Follower(
             choice=choice,
@@ -311,10 +312,9 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         if step not in range(1, (last := self.path_.end) + 1):
             raise ValueError(f"step must be a whole number from 1 to n_iter_ = {last}, got {step!r}.")
 
-    @property
-    def _frees_intercept(self) -> bool:
-        """Whether the solver knows an intercept that is not penalized."""
-        return False
+    def _follows_solutions(self, X: Any) -> bool:
+        """Whether the steps are solutions of the SVM, whose intercept is not penalized: not on a cluster."""
+        return self.method_ == "coordinate" and "samples" in samples_of(X).sweeps
 
     @property
     def _sparse(self) -> str | bool:

@@ -76,9 +76,9 @@ class MarginPathClassifier(BasePathClassifier):
         For method="coordinate": the duality gap of every step, over its objective. Every step is the SVM at
         its C to this accuracy; one that is not is never chosen silently.
     fit_intercept : bool
-        Whether the classifier has an intercept, which is not penalized, as in SVC. Algorithms 1 and 2, the
-        linear kernel, stopping="margin" and :class:`marginpath.LeaveOneOut` add a constant to the kernel
-        instead, whose part of the norm is penalized.
+        Whether the classifier has an intercept, which is not penalized, as in SVC. Algorithms 1 and 2,
+        stopping="margin" and :class:`marginpath.LeaveOneOut` add a constant to the kernel instead, whose part
+        of the norm is penalized.
     intercept_scaling : float
         That constant is its square times a tenth of the mean of k(x, x).
     class_weight : dict or "balanced", optional
@@ -158,7 +158,6 @@ class MarginPathClassifier(BasePathClassifier):
         "degree": [Interval(Integral, 1, None, closed="left")],
         "coef0": [Interval(Real, 0, None, closed="left")],
         "kernel_params": [dict, None],
-        "path_tol": [Interval(Real, 0, 1, closed="neither")],
         "precision": [StrOptions({"float32", "tf32", "bfloat16"}), None],
         "cache_size": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
     }
@@ -233,10 +232,6 @@ class MarginPathClassifier(BasePathClassifier):
     def support_vectors_(self) -> Any:
         """The training samples with a coefficient."""
         return samples_of(self.X_fit_).take(self.support_)
-
-    @property
-    def _frees_intercept(self) -> bool:
-        return self.method_ == "coordinate" and self.kernel != "linear"
 
     def _check_settings(self, choice: Choice) -> None:
         super()._check_settings(choice)

@@ -20,16 +20,17 @@ class LinearMarginPathClassifier(BasePathClassifier):
     """Large-margin linear classifier that chooses its own amount of regularization.
 
     The path and the stopping of :class:`MarginPathClassifier` for f(x) = ⟨w, x⟩ + b, on dense or sparse
-    features and without any n × n matrix: a step costs about as much as a pass over the nonzeros for each
-    class and fold.
+    features and without any n × n matrix: a step costs a few passes over the features for each class and
+    fold, of dense ones by products of matrices.
 
     Parameters
     ----------
     method, schedule, stopping, cv, scoring, selection, noise_level, validation_fraction, n_iter_no_change, \
-tol, max_iter, time_limit, class_weight, warm_start, n_jobs, random_state, verbose
+tol, max_iter, time_limit, path_tol, class_weight, warm_start, n_jobs, random_state, verbose
         As in :class:`MarginPathClassifier`.
     fit_intercept : bool
-        Add a constant feature, and so an intercept.
+        Whether there is an intercept, which is not penalized. Algorithms 1 and 2, clusters, stopping="margin"
+        and :class:`marginpath.LeaveOneOut` add a constant feature instead, whose weight is penalized.
     intercept_scaling : float
         The square of that feature is a tenth of the mean of ‖x‖², times the square of this.
 
@@ -70,6 +71,7 @@ cv_results_, out_of_fold_, margin_bounds_, margin_proofs_, separable_, n_feature
         tol: float = 1e-4,
         max_iter: int | str = "auto",
         time_limit: float | None = None,
+        path_tol: float = 1e-3,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: Any = None,
@@ -90,6 +92,7 @@ cv_results_, out_of_fold_, margin_bounds_, margin_proofs_, separable_, n_feature
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
+        self.path_tol = path_tol
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight

@@ -164,7 +164,7 @@ class Follower:
     def solver(self, problem: Problem) -> Solver[Any]:
         """Return the solver of the method, with the schedule as asked for."""
         schedule = None if self.choice.classifier.schedule == "auto" else self.choice.classifier.schedule
-        if self.method == "coordinate" and problem.gram.space == "samples" and not self.choice.exact:
+        if self.method == "coordinate" and problem.gram.space != "cluster" and not self.choice.exact:
             return SolutionPath(schedule, tol=self.choice.classifier.path_tol)
         if self.method == "coordinate":
             sweeps = SWEEPS if problem.gram.space == "samples" else FEATURE_SWEEPS

@@ -11,13 +11,14 @@ import scipy.sparse as sp
 
 from ..arrays import Array, as_floating, blocks, take_rows, to_numpy
 from ..kernels.functions import Linear, squared_norms
-from ..parallel import product, transposed_product
+from ..parallel import for_each, product, transposed_product
 from .base import Enclosure, Gram, matching
 from .compensated import compensated_product, relative_error
 from .fingerprints import fingerprint, row_codes
 
 _EPS = float(np.finfo(np.float64).eps)
 _TINY = 4 * float(np.finfo(np.float64).smallest_subnormal)
+_ROWS = 128  # of a block that coordinate sweeps step through
 _BLOCK = 2**22  # numbers that are made float64 at a time
 
 
@@ -42,6 +43,11 @@ class LinearGram(Gram):
     def diagonal(self) -> Array:
         """The squared norms of the rows."""
         return squared_norms(self.X)
+
+    @cached_property
+    def interleaved(self) -> np.ndarray:
+        """The Gram matrices of blocks of dense rows: see :func:`interleaved_blocks`."""
+        return interleaved_blocks(self.X)
 
     @cached_property
     def fingerprint(self) -> dict[str, Any]:
@@ -132,6 +138,30 @@ class LinearCross:
     def __matmul__(self, V: Array) -> Array:
         """Return Z Xᵀ V."""
         return self.Z @ (self.X.T @ V)
+
+
+def interleaved_blocks(X: np.ndarray) -> np.ndarray:
+    """Return the m matrices X[c::m] X[c::m]ᵀ, of so many rows that they take no more memory than X.
+
+    Rows that are neighbours, which are often alike, come into different blocks. Blocks have the same number
+    of rows, or one less: then the last row and column are 0.
+
+    Examples
+    --------
+    >>> interleaved_blocks(np.array([[1.0], [2.0], [3.0]])).tolist()
+    [[[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [3.0, 6.0, 9.0]]]
+    """
+    size = _ROWS if X.shape[1] >= _ROWS else _ROWS // 2
+    m = max(1, -(-len(X) // size))
+    size = -(-len(X) // m)
+    blocks = np.zeros((m, size, size), dtype=X.dtype)
+
+    def multiply(c: int) -> None:
+        rows = X[c::m]
+        blocks[c, : len(rows), : len(rows)] = rows @ rows.T
+
+    for_each(multiply, range(m), parallel=m > 1)
+    return blocks
 
 
 def norm_bounds(w: np.ndarray, lost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

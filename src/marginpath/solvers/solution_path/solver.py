@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from ... import parallel
-from ...arrays import Array, blocks
-from ...gram.base import Gram
-from ...parallel import for_all
+from ...arrays import Array
 from ...problem import Problem
 from ...schedules import GeometricDecay, Schedule, box_size
 from ..base import State
 from ..starting import check_settings, first_lambda, require_numpy, require_zero
+from .feature_columns import FeatureColumns
+from .kernel_columns import KernelColumns
 
 _LARGEST = {"float32": 1e18, "float64": 1e150}  # box sizes that stand for no box
 
 
 @dataclass(frozen=True, kw_only=True)
 class SolutionPathState(State):
-    """A solution, its field K(Y∘u) in float64, and its offset: minus the intercept, contained in the scores.
+    """A solution, its field, and its offset: minus the intercept, contained in the scores.
 
-    At the start, where u = 0, the field is K(Y∘mass): minus that of all samples at a bound of 1.
+    The field is K(Y∘u) in float64, and over features Xᵀ(Y∘u). At the start, where u = 0, it is that of
+    Y∘mass: minus that of all samples at a bound of 1.
     """
 
     field: Array
@@ -40,7 +40,14 @@ class SolutionPath:
     the dual objective most, and then works on sets of samples until the duality gap is small: those between
     their bounds and those that violate the optimality conditions, the worst first. Within a set the steps are
     exact, in the coordinate or pair of coordinates that gains most, and Newton's where these take too long.
-    The dual objective never increases at a λ. There is no random order: the same problem has the same path.
+    The dual objective never increases at a λ.
+
+    Over features, where no kernel values are, it carries the samples at the bound along and sweeps over all
+    samples by exact coordinate steps, and then many times over those between their bounds or moving, until
+    the duality gap is small; the intercept is found by the method of multipliers. Dense features are taken by
+    blocks of rows: their scores are a product of matrices, and the steps are on the block's own Gram matrix.
+
+    Random orders depend on the step alone: the same problem has the same path.
 
     Parameters
     ----------
@@ -52,9 +59,10 @@ class SolutionPath:
     tol : float
         Duality gap of every step, over its primal objective: the metric ``"gap"``.
     working_set : int
-        Most samples in a set; up to four times as many where more than that are between their bounds.
+        Most samples in a set; up to four times as many where more than that are between their bounds. There
+        are no such sets over features.
     rounds : int
-        Most sets at a λ; a step that needs more keeps a larger gap.
+        Most sets, or sweeps over all samples, at a λ; a step that needs more keeps a larger gap.
     refresh : int
         The fields are computed anew at every step that is a multiple of this, against rounding.
     threads : int, optional
@@ -96,7 +104,7 @@ class SolutionPath:
         """Start at u = 0, in an empty box."""
         require_zero(self, start)
         require_numpy("SolutionPath", problem.gram)
-        field = np.asarray(problem.gram.accurate_product(problem.Y * problem.mass), dtype=np.float64)
+        field, scores = _columns_of(problem).whole_field(problem)
         return SolutionPathState(
             t=0,
             u=np.zeros(problem.shape),
@@ -104,7 +112,7 @@ class SolutionPath:
             bound=problem.box_size(0.0),
             field=field,
             offset=np.zeros(problem.shape[1:]),
-            start=first_lambda(problem, field),
+            start=first_lambda(problem, scores),
             size=0.0,
         )
 
@@ -113,136 +121,17 @@ class SolutionPath:
         t = state.t + 1
         schedule = self.schedule or GeometricDecay(state.start * self.ratio, self.ratio)
         size = min(box_size(schedule, t, state.size), _LARGEST[problem.Y.dtype.name])
-        columns = _Columns(problem, state, problem.box_size(size))
+        bound = problem.box_size(size)
+        columns = _columns_of(problem)(problem, state, bound)
         if state.t == 0:
             columns.begin()
         else:
             columns.stretch()
-        columns.solve(self)
-        u, field = columns.result
-        if t % self.refresh == 0:
-            field = np.asarray(problem.gram.accurate_product(problem.Y * u), dtype=np.float64)
-        return SolutionPathState(
-            t=t,
-            u=u,
-            scores=field + columns.offset.reshape(problem.shape[1:]),
-            bound=columns.bound.reshape(problem.shape[1:]),
-            field=field,
-            offset=columns.offset.reshape(problem.shape[1:]),
-            start=state.start,
-            size=size,
-        )
+        columns.solve(self, t)
+        solution = columns.result(refresh=t % self.refresh == 0)
+        return SolutionPathState(t=t, bound=bound, start=state.start, size=size, **solution._asdict())
 
 
-class _Columns:
-    """The columns of a problem on their way to the solution, as rows: y, low ≤ z ≤ high, f = K z."""
-
-    def __init__(self, problem: Problem, state: SolutionPathState, bound: Array) -> None:
-        self.problem, self.bound = problem, np.atleast_1d(bound)
-        before = np.atleast_1d(state.bound)
-        self.y, self.mass, u, self.f = (
-            np.atleast_2d(np.array(x, dtype=np.float64, order="F").T)
-            for x in (problem.Y, problem.mass, state.u, state.field)
-        )
-        self.grown = self.bound.astype(np.float64) / np.where(before > 0, before, 1)
-        self.length, self.before = (b[:, None].astype(np.float64) * self.mass for b in (self.bound, before))
-        self.z = self.y * u
-        self.low, self.high = np.where(self.y > 0, -self.length, 0), np.where(self.y > 0, 0, self.length)
-        self.offset = np.zeros(len(self.z))
-
-    @property
-    def result(self) -> tuple[Array, Array]:
-        """The dual variable and its field, with the shape of the labels."""
-        u, f = (x.T.reshape(self.problem.shape, order="F").copy() for x in (self.y * self.z, self.f))
-        return u, f
-
-    def begin(self) -> None:
-        """Put all samples at the bound; with an intercept, of the larger class the worst ones only."""
-        chosen = direction = self.y * self.mass
-        if self.problem.intercept:
-            chosen = np.array([_balanced(*row) for row in zip(direction, self.f, strict=True)])
-        # The smaller part of the samples makes the field, of each column by itself.
-        left = direction - chosen
-        less = np.count_nonzero(left, axis=1) < np.count_nonzero(chosen, axis=1)
-        part = self._field(np.where(less[:, None], left, chosen))
-        self.f = np.where(less[:, None], self.f - part, part)
-        scale = -self.bound[:, None].astype(np.float64)
-        self.z, self.f = np.clip(scale * chosen, self.low, self.high), scale * self.f
-
-    def _field(self, v: np.ndarray) -> np.ndarray:
-        """Return K v for every row v, of which most may be zero."""
-        if not v.any():
-            return np.zeros_like(v)
-        V = v.T.reshape(self.problem.shape)
-        return np.asarray(self.problem.gram.accurate_product(V), dtype=np.float64).reshape(len(v.T), -1).T
-
-    def stretch(self) -> None:
-        """Multiply u by the factor from 1 to b_{t+1}/b_t that lowers the dual objective most."""
-        total, squared = np.sum(np.abs(self.z), axis=1), np.sum(self.z * self.f, axis=1)
-        best = np.divide(total, squared, out=np.ones(len(total)), where=squared > 0)
-        factor = np.clip(best, 1.0, self.grown)[:, None]
-        resting = (np.abs(self.z) == self.before) & (self.before > 0) & (factor == self.grown[:, None])
-        self.z = np.where(resting, -self.y * self.length, np.clip(factor * self.z, self.low, self.high))
-        self.f *= factor
-
-    def solve(self, settings: SolutionPath) -> None:
-        """Work on sets of samples until every column has its gap; an interrupt stops them all."""
-        stop = np.zeros(1, dtype=bool)
-        # Rows that are not stored are computed together, and their last digits depend on which: so one column
-        # comes after the other then, and the threads share the rows.
-        workers = (settings.threads or parallel.available()) if self.problem.gram.matrix is not None else 1
-        for_all(
-            lambda j: self._solve(j, settings, stop), range(len(self.z)), workers, lambda: stop.fill(True)
-        )
-
-    def _solve(self, j: int, settings: SolutionPath, stop: np.ndarray) -> None:
-        from .column import improve, plan, solve
-
-        gram, tied = self.problem.gram, self.problem.intercept
-        given = self.y[j], self.low[j], self.high[j], self.z[j], self.f[j]
-        asked = tied, settings.tol, settings.working_set
-        if gram.matrix is not None:
-            self.offset[j] = solve(gram.matrix, gram.diagonal, *given, *asked, settings.rounds, stop)
-            return
-        for _ in range(settings.rounds):
-            self.offset[j], index, eps = plan(*given, *asked)
-            if not len(index) or stop[0]:
-                return
-            steps = improve(_part(gram, index), gram.diagonal, *given, tied, eps)
-            _follow(gram, index[steps != 0], steps[steps != 0], self.f[j])
-
-
-def _part(gram: Gram, index: np.ndarray) -> Any:
-    """Return the matrix of a working set, of rows that are not stored."""
-    from .column import gather
-    from .part import Part
-
-    matrix = np.empty((len(index), len(index)), dtype=gram.dtype)
-    for a, b in blocks(len(index), gram.chunk):
-        with gram.lend(index[a:b]) as (rows, where):
-            gather(index, where, rows, matrix[a:b])
-    return Part(index, index, matrix, matrix, np.ones(len(index), dtype=bool))
-
-
-def _follow(gram: Gram, index: np.ndarray, steps: np.ndarray, f: np.ndarray) -> None:
-    """Add the rows of the samples, each times its step, to the field."""
-    from .column import follow
-
-    for a, b in blocks(len(index), gram.chunk):
-        with gram.lend(index[a:b]) as (rows, where):
-            follow(rows, where, steps[a:b], f)
-
-
-def _balanced(direction: np.ndarray, field: np.ndarray) -> np.ndarray:
-    """Return the direction y∘mass, of the larger class so much that both weigh the same.
-
-    It is those whose margins in this very direction are smallest, the last of them in part.
-    """
-    sides, weights, excess = np.sign(direction), np.abs(direction), float(np.sum(direction))
-    larger = np.flatnonzero(sides == np.sign(excess))
-    order = larger[np.argsort(sides[larger] * field[larger], kind="stable")]
-    room = np.sum(weights[larger]) - abs(excess)
-    kept = np.clip(room - (np.cumsum(weights[order]) - weights[order]), 0, weights[order])
-    chosen = direction.copy()
-    chosen[order] = sides[order] * kept
-    return chosen
+def _columns_of(problem: Problem) -> type[KernelColumns | FeatureColumns]:
+    """Return who solves: working sets on kernel values, or sweeps over features."""
+    return FeatureColumns if problem.gram.space == "features" else KernelColumns

@@ -1,0 +1,211 @@
+"""Solutions on features: sweeps over all rows, and many over those that still move."""
+
+from __future__ import annotations
+
+import copy
+import math
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ... import parallel
+from ...arrays import Array, blocks
+from ...parallel import for_all
+from ...problem import Problem
+from .feature_rows import DenseRows, SparseRows, rows_of
+from .kernel_columns import Solution, balanced
+
+_SWEEPS = 20  # over the rows that still move, between two sweeps over all
+_WIDEST = 8  # columns of a group at most
+_PATIENCE = 4  # rounds of sweeps before a set of samples is solved as such
+_SMALLEST_SET, _LARGEST_SET = 512, 2048  # samples that are in such a set, and that may be active in it
+_FINER = 0.3  # of the gap, the gradient that a coordinate is left alone with
+
+
+class FeatureColumns:
+    """The columns of a problem on their way to the solution, cut into groups that are worked on together.
+
+    A group is the same columns however many threads there are, so that the bits of a result are too.
+    """
+
+    def __init__(self, problem: Problem, state: Any, bound: Array) -> None:
+        self.problem, self.bound = problem, np.atleast_1d(bound).astype(np.float64)
+        self.before = np.atleast_1d(state.bound).astype(np.float64)
+        self.y, self.mass, self.u = (x.reshape(len(x), -1) for x in (problem.Y, problem.mass, state.u))
+        self.first = state.field.reshape(len(state.field), -1)
+        self.offset = np.atleast_1d(state.offset).astype(np.float64)
+        self.rows = rows_of(problem.gram, self._width)
+        self.w = np.empty(self.first.shape, self.rows.dtype)
+        self.scores = np.empty(self.y.shape)
+
+    @property
+    def _width(self) -> int:
+        return min(_WIDEST, math.ceil(len(self.bound) / 2))
+
+    @staticmethod
+    def whole_field(problem: Problem) -> tuple[Array, Array]:
+        """Return Xᵀ(Y∘mass), and the scores K(Y∘mass) of all samples at a bound of −1."""
+        rows = rows_of(problem.gram, 1)
+        field = rows.field((problem.Y * problem.mass).reshape(problem.shape[0], -1))
+        shape = *field.shape[:1], *problem.shape[1:]
+        return field.reshape(shape), rows.scores(field).reshape(problem.shape).astype(np.float64)
+
+    def begin(self) -> None:
+        """Put all samples at the bound; with an intercept, of the larger class the worst ones only."""
+        chosen = self.y * self.mass
+        if self.problem.intercept:
+            scores = self.rows.scores(self.first.astype(self.rows.dtype)).astype(np.float64)
+            chosen = np.array([balanced(*pair) for pair in zip(chosen.T, scores.T, strict=True)]).T
+        self.u = -self.bound * np.abs(chosen)
+
+    def stretch(self) -> None:
+        """Carry the samples at the bound along."""
+        resting = (self.u == -self.before * self.mass) & (self.mass > 0)
+        self.u = np.where(resting, -self.bound * self.mass, self.u)
+
+    def solve(self, settings: Any, t: int) -> None:
+        """Sweep until every column has its gap; an interrupt stops them all."""
+        stop, mean = threading.Event(), float(np.mean(self.problem.gram.diagonal))
+        # At small C the second moves the intercept by 1 where all samples move; in an empty box none does.
+        total = self.bound * self.mass.sum(axis=0, dtype=np.float64)
+        weak = np.divide(1, total, out=np.zeros_like(total), where=total > 0)
+        rho = np.maximum(0.1 * mean, weak) * self.problem.intercept
+        field = self.rows.field(self.y * self.u)
+
+        def part(ends: tuple[int, int]) -> None:
+            own, count = slice(*ends), ends[1] - ends[0]
+            columns = [x[:, own] for x in (self.y, self.mass, self.u, field)]
+            limits = [x[own] for x in (self.bound, self.offset, rho)]
+            group = _Group(columns, limits, settings.tol, self.rows.lanes or count, stop.is_set)
+            scores = group.solve(self.rows, settings.rounds, np.random.default_rng([t, *ends]))
+            for x, new in ((self.u, group.u), (self.w, group.w), (self.scores, scores)):
+                x[:, own] = new[:, :count]
+            self.offset[own] = group.offset[:count]
+
+        groups = list(blocks(len(self.bound), self._width))
+        for_all(part, groups, min(settings.threads or parallel.available(), len(groups)), stop.set)
+
+    def result(self, refresh: bool) -> Solution:
+        """Return where the columns stand, with the shape of the labels; every step has its field anew."""
+        shape = self.problem.shape
+        offset = self.offset.reshape(shape[1:])
+        w = self.w.reshape(*self.w.shape[:1], *shape[1:])
+        return Solution(self.u.reshape(shape), w, offset, self.scores.reshape(shape))
+
+
+class _Group:
+    """Columns that are swept over together: labels, weights and u of the rows, and w = Xᵀ(Y∘u)."""
+
+    def __init__(
+        self,
+        columns: list[np.ndarray],
+        limits: list[np.ndarray],
+        tol: float,
+        lanes: int,
+        stopped: Callable[[], bool],
+    ) -> None:
+        more = lanes - len(limits[0])
+        self.y, self.mass, self.u, self.w = (_filled(x, more) for x in columns)
+        self.bound, self.offset, self.rho = (_filled(x[None], more)[0] for x in limits)
+        self.total = np.sum(self.y * self.u, axis=0)
+        self.tol, self.stopped = tol, stopped
+
+    @property
+    def settings(self) -> tuple[Any, ...]:
+        """What a coordinate step needs beside its rows."""
+        return self.bound, self.total, self.offset, self.rho, _FINER * self.tol
+
+    def solve(self, rows: DenseRows | SparseRows, rounds: int, rng: np.random.Generator) -> np.ndarray:
+        """Sweep over all rows, and work on what still moves, until the gap is small; return the scores."""
+        for number in range(rounds):
+            before = self.u.copy()
+            moved = self._sweep(rows, rng)
+            active = (self.u < 0) & (self.u > -self.bound * self.mass) | (self.u != before)
+            if number > 0 or not moved:
+                scores = self._scores(rows)
+                gap = self._gap(scores)
+                if self.stopped() or np.max(gap) <= self.tol:
+                    return scores
+            if number > _PATIENCE and np.max(active.sum(axis=0)) <= _LARGEST_SET:
+                for j in np.flatnonzero(gap > self.tol).tolist():
+                    self._solve_on(rows, j, self._near(j, active[:, j], scores[:, j]), scores[:, j])
+            elif 0 < len(some := np.flatnonzero(active.any(axis=1))) < len(active) / 2:
+                self._sweep_over(rows, some, rng)
+        return self._scores(rows)
+
+    def _scores(self, rows: DenseRows | SparseRows) -> np.ndarray:
+        return np.asarray(rows.scores(self.w) + self.offset)
+
+    def _sweep_over(self, rows: DenseRows | SparseRows, some: np.ndarray, rng: np.random.Generator) -> None:
+        """Sweep over some of the rows until none moves, or many times."""
+        chosen = rng.permutation(some)
+        part, own = rows.take(chosen), copy.copy(self)
+        own.y, own.mass, own.u = (x[chosen] for x in (self.y, self.mass, self.u))
+        for _ in range(_SWEEPS):
+            if not own._sweep(part, rng) or self.stopped():
+                break
+        self.u[chosen] = own.u
+
+    def _near(self, j: int, active: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """Return the active samples of a column, and as many again whose margins are nearest to 1."""
+        far = np.where(active, -1, np.where(self.mass[:, j] > 0, np.abs(1 + self.y[:, j] * scores), np.inf))
+        count = min(int(np.sum(far < np.inf)), max(_SMALLEST_SET, 2 * int(np.sum(active))))
+        return np.sort(np.argpartition(far, count - 1)[:count])
+
+    def _solve_on(self, rows: DenseRows | SparseRows, j: int, some: np.ndarray, scores: np.ndarray) -> None:
+        """Go to the solution over some of the samples of one column, on their own Gram matrix.
+
+        With an intercept, Σ z_i of all samples is made 0 first, as far as these can, and its offset found.
+        """
+        from .part import Part
+        from .steps import solve_part
+
+        part, tied = rows.take(some), bool(self.rho[j] > 0)
+        y, length = self.y[some, j].astype(np.float64), self.bound[j] * self.mass[some, j]
+        low, high = np.where(y > 0, -length, 0), np.where(y > 0, 0, length)
+        z, matrix, index = y * self.u[some, j], part.gram(), np.arange(len(some))
+        after = _less(z, low, high, self.total[j]) if tied else z.copy()
+        e = scores[some] - self.offset[j] + matrix @ (after - z).astype(matrix.dtype) + y
+        own = Part(index, index, matrix, matrix, np.ones(len(some), dtype=bool))
+        solve_part(own, matrix.diagonal().astype(np.float64), low, high, after, e, tied, _FINER * self.tol)
+        self.u[some, j] = y * after
+        self.total[j] += np.sum(after - z)
+        self.w[:, j] += part.field((after - z)[:, None])[:, 0]
+        if tied:
+            rise, fall = np.min(e[after < high], initial=np.inf), np.max(e[after > low], initial=-np.inf)
+            self.offset[j] = -(rise + fall) / 2 if rise - fall < np.inf else self.offset[j]
+
+    def _sweep(self, rows: DenseRows | SparseRows, rng: np.random.Generator) -> int:
+        """Sweep over the rows once, and let the multipliers follow."""
+        moved = rows.sweep(self, rng)
+        self.offset += self.rho * self.total
+        return moved
+
+    def _gap(self, scores: np.ndarray) -> np.ndarray:
+        """Return the metric ``gap`` of each column."""
+        counts = self.mass > 0
+        margins = np.where(counts, -self.y * scores, np.inf)
+        loss = np.sum(np.where(counts, self.bound * self.mass * np.maximum(0, 1 - margins), 0), axis=0)
+        squared, total = np.sum(self.y * self.u * scores, axis=0), -np.sum(self.u, axis=0)
+        primal, dual = squared / 2 + loss, total - squared / 2
+        least = np.min(margins, axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            separated = np.where(least > 0, squared / 2 / least**2, np.inf)
+            primal = np.minimum(primal, separated)
+            relative = np.where(primal > 0, (primal - dual) / primal, 0)
+            untied = np.where(total > 0, np.abs(self.total) / total, 0) * (self.rho > 0)
+        return np.asarray(np.maximum(relative, untied))
+
+
+def _less(z: np.ndarray, low: np.ndarray, high: np.ndarray, excess: float) -> np.ndarray:
+    """Return z with a sum that is less by the excess, as far as its bounds allow: the first ones move."""
+    room = high - z if excess < 0 else z - low
+    moved = np.clip(abs(excess) - (np.cumsum(room) - room), 0, room)
+    return np.asarray(np.clip(z - np.sign(excess) * moved, low, high))
+
+
+def _filled(x: np.ndarray, more: int) -> np.ndarray:
+    """Return a contiguous copy with so many columns of zeros more."""
+    return np.pad(x, ((0, 0), (0, more))) if more else x.copy(order="C")

@@ -1,0 +1,111 @@
+"""The rows of X as sweeps take them: blocks of dense ones, or sparse ones one by one."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ...arrays import Array
+from ...gram.linear import interleaved_blocks
+from ...parallel import product, transposed_product
+
+_PASSES = 3  # through a block before the field follows: a step is cheap, reading a row of X is not
+
+
+class DenseRows:
+    """Blocks of dense rows: rows c, c + m, c + 2m, … make block c of m, with their own Gram matrix."""
+
+    lanes = None  # a group may have any number of columns
+
+    def __init__(self, X: Array, blocks: np.ndarray | None = None) -> None:
+        self.X, self.dtype = X, X.dtype
+        if blocks is not None:
+            self.blocks = blocks
+
+    @cached_property
+    def blocks(self) -> np.ndarray:
+        """The Gram matrices of the blocks."""
+        return interleaved_blocks(self.X)
+
+    def sweep(self, group: Any, rng: np.random.Generator) -> int:
+        """Visit the blocks in a random order: scores by a product, steps inside, the field by a product."""
+        from .sweeping import step_in_block
+
+        m, moved = len(self.blocks), 0
+        w, change = group.w, np.empty((self.blocks.shape[1], group.w.shape[1]), self.dtype)
+        for c in rng.permutation(m).tolist():
+            if group.stopped():
+                break
+            rows = self.X[c::m]
+            size = len(rows)
+            own = group.y[c::m], group.mass[c::m], group.u[c::m]
+            taken = change[:size]
+            steps = step_in_block(self.blocks[c], rows @ w, _PASSES, *own, *group.settings, taken)
+            if steps:
+                w += rows.T @ taken
+            moved += steps
+        return moved
+
+    def take(self, index: np.ndarray) -> DenseRows:
+        """Return some of the rows, copied."""
+        return DenseRows(self.X[index])
+
+    def gram(self) -> np.ndarray:
+        """Return X Xᵀ."""
+        return np.asarray(self.X @ self.X.T)
+
+    def scores(self, w: np.ndarray) -> np.ndarray:
+        """Return X w."""
+        return product(self.X, w)
+
+    def field(self, V: np.ndarray) -> np.ndarray:
+        """Return Xᵀ V."""
+        return transposed_product(self.X, V.astype(self.dtype))
+
+
+class SparseRows:
+    """Sparse rows, with float64 fields, for groups of so many columns (lanes), some of which may be empty."""
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, X: Any, diagonal: Array, lanes: int) -> None:
+        self.X, self.diagonal, self.lanes = X, diagonal, lanes
+
+    def sweep(self, group: Any, rng: np.random.Generator) -> int:
+        """Visit the rows in a random order."""
+        from .sweeping import step_in_rows
+
+        csr = self.X.data, self.X.indices, self.X.indptr, self.diagonal
+        lanes, moved = (0,) * self.lanes, 0
+        for order in np.array_split(rng.permutation(len(self.diagonal)), max(1, len(self.diagonal) // 1024)):
+            if group.stopped():
+                break
+            moved += step_in_rows(order, *csr, lanes, group.y, group.mass, group.u, *group.settings, group.w)
+        return moved
+
+    def take(self, index: np.ndarray) -> SparseRows:
+        """Return some of the rows."""
+        return SparseRows(self.X[index], self.diagonal[index], self.lanes)
+
+    def gram(self) -> np.ndarray:
+        """Return X Xᵀ in float64."""
+        X = self.X.astype(np.float64)
+        return np.asarray((X @ X.T).toarray())
+
+    def scores(self, w: np.ndarray) -> np.ndarray:
+        """Return X w."""
+        return np.asarray(self.X @ w)
+
+    def field(self, V: np.ndarray) -> np.ndarray:
+        """Return Xᵀ V."""
+        return np.asarray(self.X.T @ V)
+
+
+def rows_of(gram: Any, width: int) -> DenseRows | SparseRows:
+    """Return the rows of a Gram matrix that is kept as its features, for groups of so many columns."""
+    if sp.issparse(gram.features):
+        return SparseRows(gram.features, gram.diagonal, 4 if width <= 4 else 8)
+    return DenseRows(gram.features, gram.interleaved)

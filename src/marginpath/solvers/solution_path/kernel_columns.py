@@ -1,0 +1,144 @@
+"""Solutions on kernel values: working sets, of each column by itself."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ... import parallel
+from ...arrays import Array, blocks
+from ...gram.base import Gram
+from ...parallel import for_all
+from ...problem import Problem
+
+
+class Solution(NamedTuple):
+    """The dual variable, its field, the offset, and the scores, which contain it."""
+
+    u: Array
+    field: Array
+    offset: Array
+    scores: Array
+
+
+class KernelColumns:
+    """The columns of a problem on their way to the solution, as rows: y, low ≤ z ≤ high, f = K z."""
+
+    def __init__(self, problem: Problem, state: Any, bound: Array) -> None:
+        self.problem, self.bound = problem, np.atleast_1d(bound)
+        before = np.atleast_1d(state.bound)
+        self.y, self.mass, u, self.f = (
+            np.atleast_2d(np.array(x, dtype=np.float64, order="F").T)
+            for x in (problem.Y, problem.mass, state.u, state.field)
+        )
+        self.grown = self.bound.astype(np.float64) / np.where(before > 0, before, 1)
+        self.length, self.before = (b[:, None].astype(np.float64) * self.mass for b in (self.bound, before))
+        self.z = self.y * u
+        self.low, self.high = np.where(self.y > 0, -self.length, 0), np.where(self.y > 0, 0, self.length)
+        self.offset = np.zeros(len(self.z))
+
+    def result(self, refresh: bool) -> Solution:
+        """Return where the columns stand, with the shape of the labels; the field anew where asked for."""
+        u, f = (x.T.reshape(self.problem.shape, order="F").copy() for x in (self.y * self.z, self.f))
+        if refresh:
+            f = np.asarray(self.problem.gram.accurate_product(self.problem.Y * u), dtype=np.float64)
+        offset = self.offset.reshape(self.problem.shape[1:])
+        return Solution(u, f, offset, f + offset)
+
+    @staticmethod
+    def whole_field(problem: Problem) -> tuple[Array, Array]:
+        """Return K(Y∘mass), as the field and as the scores of all samples at a bound of −1."""
+        field = np.asarray(problem.gram.accurate_product(problem.Y * problem.mass), dtype=np.float64)
+        return field, field
+
+    def begin(self) -> None:
+        """Put all samples at the bound; with an intercept, of the larger class the worst ones only."""
+        chosen = direction = self.y * self.mass
+        if self.problem.intercept:
+            chosen = np.array([balanced(*row) for row in zip(direction, self.f, strict=True)])
+        # The smaller part of the samples makes the field, of each column by itself.
+        left = direction - chosen
+        less = np.count_nonzero(left, axis=1) < np.count_nonzero(chosen, axis=1)
+        part = self._field(np.where(less[:, None], left, chosen))
+        self.f = np.where(less[:, None], self.f - part, part)
+        scale = -self.bound[:, None].astype(np.float64)
+        self.z, self.f = np.clip(scale * chosen, self.low, self.high), scale * self.f
+
+    def _field(self, v: np.ndarray) -> np.ndarray:
+        """Return K v for every row v, of which most may be zero."""
+        if not v.any():
+            return np.zeros_like(v)
+        V = v.T.reshape(self.problem.shape)
+        return np.asarray(self.problem.gram.accurate_product(V), dtype=np.float64).reshape(len(v.T), -1).T
+
+    def stretch(self) -> None:
+        """Multiply u by the factor from 1 to b_{t+1}/b_t that lowers the dual objective most."""
+        total, squared = np.sum(np.abs(self.z), axis=1), np.sum(self.z * self.f, axis=1)
+        best = np.divide(total, squared, out=np.ones(len(total)), where=squared > 0)
+        factor = np.clip(best, 1.0, self.grown)[:, None]
+        resting = (np.abs(self.z) == self.before) & (self.before > 0) & (factor == self.grown[:, None])
+        self.z = np.where(resting, -self.y * self.length, np.clip(factor * self.z, self.low, self.high))
+        self.f *= factor
+
+    def solve(self, settings: Any, t: int) -> None:
+        """Work on sets of samples until every column has its gap; an interrupt stops them all."""
+        stop = np.zeros(1, dtype=bool)
+        # Rows that are not stored are computed together, and their last digits depend on which: so one column
+        # comes after the other then, and the threads share the rows.
+        workers = (settings.threads or parallel.available()) if self.problem.gram.matrix is not None else 1
+        for_all(
+            lambda j: self._solve(j, settings, stop), range(len(self.z)), workers, lambda: stop.fill(True)
+        )
+
+    def _solve(self, j: int, settings: Any, stop: np.ndarray) -> None:
+        from .column import improve, plan, solve
+
+        gram, tied = self.problem.gram, self.problem.intercept
+        given = self.y[j], self.low[j], self.high[j], self.z[j], self.f[j]
+        asked = tied, settings.tol, settings.working_set
+        if gram.matrix is not None:
+            self.offset[j] = solve(gram.matrix, gram.diagonal, *given, *asked, settings.rounds, stop)
+            return
+        for _ in range(settings.rounds):
+            self.offset[j], index, eps = plan(*given, *asked)
+            if not len(index) or stop[0]:
+                return
+            steps = improve(_part(gram, index), gram.diagonal, *given, tied, eps)
+            _follow(gram, index[steps != 0], steps[steps != 0], self.f[j])
+
+
+def _part(gram: Gram, index: np.ndarray) -> Any:
+    """Return the matrix of a working set, of rows that are not stored."""
+    from .column import gather
+    from .part import Part
+
+    matrix = np.empty((len(index), len(index)), dtype=gram.dtype)
+    for a, b in blocks(len(index), gram.chunk):
+        with gram.lend(index[a:b]) as (rows, where):
+            gather(index, where, rows, matrix[a:b])
+    return Part(index, index, matrix, matrix, np.ones(len(index), dtype=bool))
+
+
+def _follow(gram: Gram, index: np.ndarray, steps: np.ndarray, f: np.ndarray) -> None:
+    """Add the rows of the samples, each times its step, to the field."""
+    from .column import follow
+
+    for a, b in blocks(len(index), gram.chunk):
+        with gram.lend(index[a:b]) as (rows, where):
+            follow(rows, where, steps[a:b], f)
+
+
+def balanced(direction: np.ndarray, field: np.ndarray) -> np.ndarray:
+    """Return the direction y∘mass, of the larger class so much that both weigh the same.
+
+    It is those whose margins in this very direction are smallest, the last of them in part.
+    """
+    sides, weights, excess = np.sign(direction), np.abs(direction), float(np.sum(direction))
+    larger = np.flatnonzero(sides == np.sign(excess))
+    order = larger[np.argsort(sides[larger] * field[larger], kind="stable")]
+    room = np.sum(weights[larger]) - abs(excess)
+    kept = np.clip(room - (np.cumsum(weights[order]) - weights[order]), 0, weights[order])
+    chosen = direction.copy()
+    chosen[order] = sides[order] * kept
+    return chosen

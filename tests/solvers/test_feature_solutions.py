@@ -1,0 +1,178 @@
+"""The path of solutions on features: blocks of dense rows, sparse rows, and an intercept by multipliers."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from naive import svm
+from sklearn.svm import SVC
+from test_determinism import Yard
+
+import marginpath as mp
+from marginpath.gram.linear import interleaved_blocks
+
+KINDS = pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+BOTH = pytest.mark.parametrize("intercept", [False, True])
+
+
+def overlapping(n=300, d=5, seed=0, positive=0.3):
+    """Features that are not centred, sorted by a class that hardly depends on them."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) + 0.5
+    X[np.abs(X) < 0.2] = 0
+    score = X[:, 0] + 1.5 * rng.standard_normal(n)
+    y = np.where(score > np.quantile(score, 1 - positive), 1, -1)
+    order = np.argsort(y, kind="stable")
+    return X[order], y[order]
+
+
+def in_folds(y):
+    """Six columns: a fifth of the samples left out of each, and all."""
+    Y = np.repeat(np.asarray(y, dtype=float)[:, None], 6, axis=1)
+    for j in range(5):
+        Y[j::5, j] = 0
+    return Y
+
+
+def objectives(X, y, u, length, offset):
+    """Primal and dual objective, from their definitions."""
+    w = X.T @ (y * u)
+    return w @ w / 2 + np.sum(length * np.maximum(0, 1 + y * (X @ w + offset))), -w @ w / 2 - np.sum(u)
+
+
+@KINDS
+@BOTH
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_step_is_the_svm_at_its_c(kind, intercept, weighted):
+    X, y = overlapping()
+    weights = np.arange(len(y)) % 4 / 2 if weighted else np.ones(len(y))
+    problem = mp.Problem(mp.Gram.linear(kind(X)), y, weights, intercept=intercept)
+    path = mp.run(mp.SolutionPath(tol=1e-6), problem, 24, keep=2**30, observe=["gap"])
+    assert np.max(path["gap"][1:]) <= 1e-6
+    for t in range(1, 25, 4):
+        state = path.state(t)
+        length = float(state.bound) * weights
+        primal, dual = objectives(X, y, state.u, length, state.offset)
+        _, best = svm(X @ X.T, y, length, intercept)
+        least = -best  # of the primal objective, from an independent solver
+        assert least * (1 - 1e-6) <= primal <= least * (1 + 3e-6)
+        if not intercept:
+            assert dual <= least * (1 + 1e-6)
+        assert np.all((state.u <= 0) & (state.u >= -length * (1 + 1e-12)))
+        np.testing.assert_allclose(state.scores, X @ (X.T @ (y * state.u)) + state.offset, atol=1e-9)
+        assert intercept or state.offset == 0
+
+
+@KINDS
+@pytest.mark.parametrize("C", [0.01, 0.5, 20.0])
+def test_agrees_with_libsvm(kind, C):
+    X, y = overlapping()
+    svc = SVC(C=C, kernel="linear", tol=1e-8).fit(X, y)
+    problem = mp.Problem(mp.Gram.linear(kind(X)), y, intercept=True)
+    state = mp.run(mp.SolutionPath(mp.Constant(1 / C), tol=1e-9), problem, 1).last
+    np.testing.assert_allclose(-state.field, svc.coef_[0], atol=2e-4)
+    assert -state.offset == pytest.approx(svc.intercept_[0], abs=1e-3)
+
+
+@KINDS
+@BOTH
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_columns_reach_their_gaps(kind, intercept, dtype):
+    X, y = overlapping(1000, 150, seed=1)
+    problem = mp.Problem(mp.Gram.linear(kind(X.astype(dtype))), in_folds(y), intercept=intercept)
+    path = mp.run(mp.SolutionPath(), problem, 18, observe=["gap", "error"])
+    assert np.max(path["gap"][1:]) <= 1.01e-3
+    assert path["error"][-1, -1] < 0.2 < path["error"][5, -1]
+    assert path.last.u.shape == (1000, 6)
+    assert np.all(path.last.u[problem.Y == 0] == 0)
+
+
+@KINDS
+def test_two_kinds_of_solvers_have_the_same_solutions(kind):
+    X, y = overlapping(200)
+    on_features = mp.Problem(mp.Gram.linear(kind(X)), y, intercept=True)
+    on_kernel = mp.Problem(mp.Gram.from_matrix(X @ X.T), y, intercept=True)
+    solver = mp.SolutionPath(mp.Constant(1.0), tol=1e-9)
+    ours, theirs = (mp.run(solver, problem, 1).last for problem in (on_features, on_kernel))
+    np.testing.assert_allclose(ours.scores, theirs.scores, atol=2e-4)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(2, 150),
+    d=st.integers(1, 4),
+    C=st.sampled_from([1e-3, 0.3, 10.0]),
+    data=st.sampled_from(["normal", "whole numbers", "equal", "zero"]),
+    sparse=st.booleans(),
+    intercept=st.booleans(),
+)
+def test_no_features_are_too_degenerate(seed, n, d, C, data, sparse, intercept):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    if data == "whole numbers":
+        X = rng.integers(-1, 2, (n, d)).astype(float)
+    elif data == "equal":
+        X = X[rng.integers(0, max(1, n // 3), n)]
+    elif data == "zero":
+        X *= 0
+    y = rng.permutation(np.where(np.arange(n) < rng.integers(1, n), 1.0, -1.0))
+    problem = mp.Problem(mp.Gram.linear(sp.csr_array(X) if sparse else X), y, intercept=intercept)
+    state = mp.run(mp.SolutionPath(mp.Constant(1 / C), tol=1e-4), problem, 1).last
+    assert np.all((state.u <= 0) & (state.u >= -C))
+    primal, _ = objectives(X, y, state.u, C, state.offset)
+    assert primal <= -svm(X @ X.T, y, np.full(n, C), intercept)[1] * (1 + 2.1e-4) + 1e-9
+
+
+@KINDS
+def test_bits_depend_neither_on_threads_nor_on_where_arrays_lie(kind):
+    X, y = overlapping(700, 40)
+    bits = set()
+    for threads in (1, 2, 3, 6):
+        for gap in (0, 8, 40):
+            placed = Yard().put(X, gap)
+            problem = mp.Problem(mp.Gram.linear(kind(placed)), in_folds(y), intercept=True)
+            state = mp.run(mp.SolutionPath(threads=threads), problem, 12).last
+            bits.add((state.u.tobytes(), state.scores.tobytes(), state.offset.tobytes()))
+    assert len(bits) == 1
+
+
+@KINDS
+def test_going_on_is_going_through(kind, tmp_path):
+    X, y = overlapping()
+    problem = mp.Problem(mp.Gram.linear(kind(X)), in_folds(y), intercept=True)
+    whole = mp.run(mp.SolutionPath(), problem, 9).last
+    half = mp.run(mp.SolutionPath(), problem, 4)
+    half.save(tmp_path / "half.npz")
+    rest = mp.resume(mp.Path.load(tmp_path / "half.npz"), problem, 5).last
+    assert rest.t == 9
+    assert rest.u.tobytes() == whole.u.tobytes()
+    assert rest.scores.tobytes() == whole.scores.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "shape"), [(5, 3, (1, 5, 5)), (300, 3, (5, 60, 60)), (300, 200, (3, 100, 100))]
+)
+def test_blocks_are_interleaved_rows(n, d, shape, rng):
+    X = rng.standard_normal((n, d))
+    blocks = interleaved_blocks(X)
+    assert blocks.shape == shape
+    for c, block in enumerate(blocks):
+        rows = X[c :: len(blocks)]
+        np.testing.assert_allclose(block[: len(rows), : len(rows)], rows @ rows.T, rtol=1e-12, atol=1e-12)
+
+
+@KINDS
+def test_a_gap_that_is_not_reached_is_told(kind):
+    X, y = overlapping()
+    problem = mp.Problem(mp.Gram.linear(kind(X)), y, intercept=True)
+    path = mp.run(mp.SolutionPath(tol=1e-9, rounds=1), problem, 15, observe=["gap"])
+    assert path["gap"][-1] > 1e-9
+
+
+@KINDS
+def test_the_intercept_is_found_where_classes_are_far_from_balanced(kind):
+    X, y = overlapping(2000, positive=0.01)
+    problem = mp.Problem(mp.Gram.linear(kind(X + 10)), y, intercept=True)
+    path = mp.run(mp.SolutionPath(), problem, 20, observe=["gap"])
+    assert np.max(path["gap"][1:]) <= 1.001e-3
