@@ -23,6 +23,7 @@ from .spectrum import EXACT, Spectrum, exact_spectrum, lanczos, seed_of
 
 if TYPE_CHECKING:
     from .dense import DenseGram
+    from .landmarks import LandmarkGram
     from .linear import LinearGram
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -149,6 +150,38 @@ class Gram(ABC):
         from .linear import LinearGram
 
         return LinearGram(as_floating(X, "X"))
+
+    @staticmethod
+    def landmarks(
+        X: Array, kernel: str | Callable[..., Any], n_landmarks: int, *, seed: int = 0, **params: Any
+    ) -> LandmarkGram:
+        """Approximate the kernel matrix by so many landmarks, rows of X: memory and time grow with n only.
+
+        It is kept as features, n × landmarks in float32: every solver runs on it as on :meth:`linear`. What
+        certificates and margins say is said of the approximate kernel, whose ``trace_error`` tells how much
+        of the kernel it lacks.
+
+        Parameters
+        ----------
+        X : array (n, d) or CSR matrix
+        kernel, params
+            As in :meth:`from_kernel`; any positive semi-definite one.
+        n_landmarks : int
+            Rows that others determine, such as equal ones, are left out: there may be fewer.
+        seed : int
+            Of the random choice.
+
+        Examples
+        --------
+        >>> import numpy as np, marginpath as mp
+        >>> X = np.random.default_rng(0).standard_normal((1000, 2))
+        >>> gram = mp.Gram.landmarks(X, mp.Gaussian(1.0), 50)
+        >>> gram.features.shape, gram.trace_error < 0.01
+        ((1000, 50), True)
+        """
+        from .landmarks import landmark_gram
+
+        return landmark_gram(X, kernel, n_landmarks, seed=seed, **params)
 
     @staticmethod
     def from_dask(

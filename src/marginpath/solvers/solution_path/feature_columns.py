@@ -21,6 +21,7 @@ _SWEEPS = 20  # over the rows that still move, between two sweeps over all
 _WIDEST = 8  # columns of a group at most
 _PATIENCE = 4  # rounds of sweeps before a set of samples is solved as such
 _SMALLEST_SET, _LARGEST_SET = 512, 2048  # samples that are in such a set, and that may be active in it
+_SHARE = 0.1  # of the violation that is left of such a set
 _FINER = 0.3  # of the gap, the gradient that a coordinate is left alone with
 
 
@@ -167,15 +168,17 @@ class _Group:
         low, high = np.where(y > 0, -length, 0), np.where(y > 0, 0, length)
         z, matrix, index = y * self.u[some, j], part.gram(), np.arange(len(some))
         after = _less(z, low, high, self.total[j]) if tied else z.copy()
-        e = scores[some] - self.offset[j] + matrix @ (after - z).astype(matrix.dtype) + y
+        e = scores[some] + matrix @ (after - z).astype(matrix.dtype) + y
         own = Part(index, index, matrix, matrix, np.ones(len(some), dtype=bool))
-        solve_part(own, matrix.diagonal().astype(np.float64), low, high, after, e, tied, _FINER * self.tol)
+        worst = np.max(np.where((z < high) & (e < 0) | (z > low) & (e > 0), np.abs(e), 0))
+        eps = max(_SHARE * float(worst), _FINER * self.tol)
+        solve_part(own, matrix.diagonal().astype(np.float64), low, high, after, e, tied, eps)
         self.u[some, j] = y * after
         self.total[j] += np.sum(after - z)
         self.w[:, j] += part.field((after - z)[:, None])[:, 0]
         if tied:
             rise, fall = np.min(e[after < high], initial=np.inf), np.max(e[after > low], initial=-np.inf)
-            self.offset[j] = -(rise + fall) / 2 if rise - fall < np.inf else self.offset[j]
+            self.offset[j] -= (rise + fall) / 2 if rise - fall < np.inf else 0
 
     def _sweep(self, rows: DenseRows | SparseRows, rng: np.random.Generator) -> int:
         """Sweep over the rows once, and let the multipliers follow."""
