@@ -182,8 +182,8 @@ def test_bad_input(noisy):
         mp.cross_validate_path(None, gram, np.ones(300))
     with pytest.raises(ValueError, match=r"got shape \(299,\)"):
         mp.cross_validate_path(None, gram, y[:299])
-    with pytest.raises(ValueError, match=r"Fold 0 leaves no sample of class 1 to train on \(1 in all\)"):
-        mp.cross_validate_path(None, gram, np.where(np.arange(300) < 1, 1, -1), cv=KFold(5))
+    with pytest.raises(ValueError, match=r"Fold 0 leaves no sample of class 1 to train on \(9 in all\)"):
+        mp.cross_validate_path(None, gram, np.where(np.arange(300) < 9, 1, -1), cv=KFold(5))
     with pytest.raises(ValueError, match="growth must be over 1"):
         mp.cross_validate_path(None, gram, y, growth=1.0)
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedShuffleSplit
 
 from .. import metrics
 from ..arrays import Array
@@ -23,6 +22,7 @@ from ..path.stopping import CertifiedMargin, Discrepancy, NoImprovement
 from ..problem import Problem
 from ..solvers.base import State
 from ..validation.cross_validation import PathValidation, class_signs
+from ..validation.splits import StratifiedHoldout
 from .path_fit import Choice, Followed, Follower
 
 _WIDE = 4  # steps in one, where there is a time limit
@@ -117,7 +117,7 @@ class ByHoldout(ByFolds):
 
     def _how(self, seed: int) -> tuple[Any, str]:
         ask = self.classifier
-        split = StratifiedShuffleSplit(1, test_size=ask.validation_fraction, random_state=seed)
+        split = StratifiedHoldout(ask.validation_fraction, seed)
         return split, "smooth" if ask.selection == "one_se" else ask.selection
 
 

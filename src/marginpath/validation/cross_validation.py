@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import check_cv
 
 from ..arrays import Array, take_columns, to_numpy
 from ..certificates.bounds import estimated_margin_bounds
@@ -26,6 +25,7 @@ from ..problem import Problem
 from ..solvers import CoordinateDescent, Solver
 from ..solvers.base import State
 from .scores import OutOfFold
+from .splits import held_out_samples
 
 #: The solver of :func:`cross_validate_path` where none is given.
 DEFAULT_SOLVER = CoordinateDescent(tol=0.01)
@@ -114,7 +114,8 @@ def cross_validate_path(
     y : array (n,)
         Class labels of any kind. Two classes make one column, more are taken one against the rest.
     cv : int, splitter or iterable
-        As in scikit-learn; an int means stratified folds.
+        As in scikit-learn; an int means stratified folds. A class with fewer samples than folds is trained on
+        in all of them, with a warning: see :func:`held_out_samples`.
     scoring : str or callable, optional
         A scorer that needs only decision values or labels; None is the accuracy.
     selection : {"smooth", "best", "one_se"}
@@ -181,9 +182,7 @@ class PathValidation:
                 f"y must hold one label for each of the {gram.shape[0]} samples and at least two classes, "
                 f"got shape {labels.shape} and {len(self.classes)} class(es)."
             )
-        splitter = check_cv(cv, labels, classifier=True)
-        splits = [test for _, test in splitter.split(np.zeros(len(labels)), labels, groups)]
-        _check_folds(splits, codes, self.classes)
+        splits = held_out_samples(cv, labels, groups)
         if selection == "one_se" and len(splits) < 2:
             raise ValueError("selection='one_se' needs at least two folds to tell an error; there is one.")
         self.selection = selection
@@ -304,17 +303,6 @@ def fold_columns(signs: np.ndarray, splits: list[np.ndarray]) -> np.ndarray:
     for j, test in enumerate(splits):
         columns[test, :, j] = 0
     return columns.reshape(len(signs), -1)
-
-
-def _check_folds(splits: list[np.ndarray], codes: np.ndarray, classes: np.ndarray) -> None:
-    counts = np.bincount(codes)
-    for j, test in enumerate(splits):
-        left = counts - np.bincount(codes[test], minlength=len(classes))
-        if np.any(left == 0):
-            raise ValueError(
-                f"Fold {j} leaves no sample of class {classes[np.argmin(left)]} to train on "
-                f"({counts[np.argmin(left)]} in all). Use fewer folds, or a splitter that stratifies."
-            )
 
 
 def _largest_gap(problem: Problem, state: State) -> Array:

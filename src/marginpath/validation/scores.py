@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -61,7 +62,9 @@ class OutOfFold:
         if self.scorer is None:
             return float(np.average(fitted.predict(None) == self.labels[test], weights=weight))
         extra = {"sample_weight": weight} if weight is not None and _takes_weight(self.scorer) else {}
-        return float(self.scorer(fitted, decision, self.labels[test], **extra))
+        with warnings.catch_warnings():  # a class that is rare is not in every fold
+            warnings.filterwarnings("ignore", "y_pred contains classes not in y_true", UserWarning)
+            return float(self.scorer(fitted, decision, self.labels[test], **extra))
 
     def _where_they_are(self, state: State) -> HeldOut:
         """Return what judges scores that are no NumPy array, made once."""
