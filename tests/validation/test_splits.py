@@ -129,7 +129,7 @@ def test_scores_of_data_with_rare_classes_are_numbers(ecoli_like, stopping):
 
 def test_a_score_of_classes_knows_that_a_fold_lacks_one():
     X, y = make_blobs([40, 40, 2, 1], 2, centers=[[0, 0], [3, 0], [9, 9], [2, 2]], random_state=0)
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="Fewer than 5") as caught:
         clf = mp.MarginPathClassifier(scoring="balanced_accuracy", random_state=0).fit(X, y)
-    assert [str(w.message)[:19] for w in caught] == ["Fewer than 5 sample"]
+    assert len(caught) == 1
     assert np.isfinite(clf.cv_results_["mean_test_score"]).all()

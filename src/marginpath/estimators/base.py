@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,47 +15,35 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.stats import rankdata
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, compute_sample_weight, get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .. import parallel
-from ..arrays import Array, beside, namespace, to_numpy
+from ..arrays import Array, beside
 from ..certificates.bounds import contradictory
 from ..gram.samples import AnyRows, float_dtypes, rows_of, samples_of
 from ..parallel import one_blas_thread
 from ..path.models import ModelHistory
-from ..path.path import Path
+from ..path.path import Path, Status
 from ..problem import Problem
 from ..solvers.base import State
 from ..validation.cross_validation import SELECTIONS, CrossValidatedPath, class_signs
-from .calibration import fit_temperature, probabilities
 from .callbacks import WATCHERS, CallbackSupportMixin, Progress, StepCallbacks, with_callbacks
 from .choices import CHOICES, as_choice
+from .decisions import CALIBRATED, DecisionsMixin
 from .path_fit import Choice, Followed, Follower
 from .warm_start import defined_by, require_same
 
 
-def _tells_probabilities(self: BasePathClassifier) -> bool:
-    """Raise where there are no held-out decision values to calibrate on."""
-    if not as_choice(self).has_probabilities:
-        raise AttributeError(
-            f"Probabilities are calibrated on held-out samples, and stopping={self.stopping!r} has none. "
-            f"Use stopping='cv', or sklearn.calibration.CalibratedClassifierCV."
-        )
-    if hasattr(self, "classes_") and not hasattr(self, "temperature_"):
-        raise AttributeError(
-            f"Probabilities were calibrated for the chosen step only, not for step {self.step_}."
-        )
-    return True
+_UNBALANCED = 1.2  # times as frequent as the classes are on average: a class that all samples may be given to
 
 
-class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+class BasePathClassifier(CallbackSupportMixin, DecisionsMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """A classifier that is one step of a path; subclasses say where the Gram matrix comes from."""
 
     #: What method="coordinate" runs on: kernel values of the "samples", or the "features".
@@ -78,6 +67,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
         "class_weight": [StrOptions({"balanced"}), dict, None],
+        "calibration": [StrOptions({"temperature", "isotonic", "auto"})],
         "warm_start": ["boolean"],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -160,29 +150,14 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         told.finish(self.step_)
         return self
 
-    def predict(self, X: Any) -> Array:
-        """Return the class of every row of X."""
-        return self._labels(self._decide(self._validated(X)))
-
-    def decision_function(self, X: Any) -> Array:
-        """Return f(x) for every row: (n_samples,) for two classes, else (n_samples, n_classes)."""
-        return self._squeezed(self._decide(self._validated(X)))
-
-    def staged_decision_function(self, X: Any) -> Iterator[Array]:
-        """Yield the decision values after every step: 1, 2, …, n_iter_."""
-        yield from map(self._squeezed, self._staged(X))
-
-    def staged_predict(self, X: Any) -> Iterator[Array]:
-        """Yield the predicted classes after every step: 1, 2, …, n_iter_."""
-        yield from map(self._labels, self._staged(X))
-
     def at(self, step: int) -> Self:
         """Return the classifier as it stood after that many steps, fitted, beside this one."""
         self._require_step(step)
         other = copy.copy(self)
         other.__dict__.update(self._attributes_at(int(step)))
         if step != self.step_:
-            other.__dict__.pop("temperature_", None)
+            for name in CALIBRATED:
+                other.__dict__.pop(name, None)
         return other
 
     def coefficients(self, step: int) -> np.ndarray:
@@ -199,22 +174,6 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         self._require_step(step)
         u = self.models_.u(step).astype(str(self.X_fit_.dtype).rpartition(".")[2], copy=False)
         return np.asarray(-class_signs(self.codes_, len(self.classes_)).astype(u.dtype) * u)
-
-    @available_if(_tells_probabilities)
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probability of every class, calibrated on the held-out decision values.
-
-        The most probable class is the one that ``predict`` returns.
-        """
-        decision = self._decide(self._validated(X))
-        n, T = len(self.classes_), self.temperature_
-        return rows_of(decision).map(_probabilities, n, decision.dtype, temperature=T)
-
-    @available_if(_tells_probabilities)
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithm of the probabilities."""
-        chance = self.predict_proba(X)
-        return rows_of(chance).map(_logarithm, len(self.classes_), chance.dtype)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say which metadata goes where: weights to the fit, and to the splitter what it asks for."""
@@ -292,12 +251,33 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         self.schedule_, self.margin_proofs_ = followed.schedule, followed.proofs
         self.margin_bounds_ = followed.proofs.best
         self.__dict__.update(self._attributes_at(followed.step))
-        for name in ("cv_results_", "temperature_", "out_of_fold_"):
+        for name in ("cv_results_", "out_of_fold_", *CALIBRATED):
             self.__dict__.pop(name, None)
-        if (found := followed.validation) is not None:
-            self.cv_results_ = _cv_results(followed.tried or (({}, found),))
-            self.out_of_fold_ = found.out_of_fold
-            self.temperature_ = fit_temperature(found.out_of_fold, self.codes_, sample_weight)
+        if (validation := followed.validation) is not None:
+            self.cv_results_ = _cv_results(followed.tried or (({}, validation),))
+            self.out_of_fold_ = validation.out_of_fold
+            self._calibrate(validation.out_of_fold.reshape(len(self.codes_), -1), sample_weight)
+            self._warn_of_majority(validation)
+
+    def _warn_of_majority(self, validation: CrossValidatedPath) -> None:
+        """Warn of a classifier that is no better than one answer for all samples."""
+        path, score = validation.path, validation.majority_score
+        unfinished = path.running().any() and (path.ended is not Status.STEPS or self.max_iter != "auto")
+        balanced = score * len(self.classes_) < _UNBALANCED
+        better = validation.best_score > score + 1e-9
+        if unfinished or balanced or better or self.scoring not in (None, "accuracy"):
+            return
+        advice = "scoring='balanced_accuracy'"
+        if self.class_weight is None:
+            advice = f"class_weight='balanced' and {advice}"
+        majority = self.classes_[[validation.majority]].tolist()[0]
+        warnings.warn(
+            f"No step has a better accuracy on held-out samples than class {majority!r} for all of them, "
+            f"{score:.1%}. To find the others, use {advice}; decision values and probabilities may tell the "
+            f"classes apart as they are.",
+            UserWarning,
+            stacklevel=2,
+        )
 
     def _before(self, definition: dict[str, Any] | None) -> Followed | None:
         """Return what a warm start goes on with: the last fit, if it was to be gone on with."""
@@ -338,12 +318,6 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
             own = slice(step * coef.shape[1], (step + 1) * coef.shape[1])
             yield values[:, own] + beside(self._intercept(step + 1, coef), self.X_fit_)
 
-    def _squeezed(self, decision: Array) -> Array:
-        return decision[:, 0] if len(self.classes_) == 2 else decision
-
-    def _labels(self, decision: Array) -> Array:
-        return rows_of(decision).map(_labels, None, self.classes_.dtype, classes=self.classes_)
-
     def _groups(self, params: dict[str, Any]) -> Any:
         if get_config()["enable_metadata_routing"]:
             return process_routing(self, "fit", **params).splitter.split.get("groups")
@@ -374,24 +348,6 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
 def _without_observers(path: Path) -> Path:
     """Return the same path, less what knows the Gram matrix, which is not kept."""
     return replace(path, observers={})
-
-
-def _labels(decision: Array, classes: np.ndarray) -> Array:
-    """Return the classes of decision values (n, columns), numbers in the library of the values."""
-    xp = namespace(decision)
-    index = decision[:, 0] > 0 if len(classes) == 2 else xp.argmax(decision, axis=1)
-    labels = classes[to_numpy(index).astype(np.intp)]
-    return labels if labels.dtype.kind not in "biuf" else beside(labels, decision)
-
-
-def _probabilities(decision: Array, temperature: float) -> Array:
-    """Return the probabilities of the classes, from decision values (n, columns)."""
-    values = to_numpy(decision[:, 0] if decision.shape[1] == 1 else decision)
-    return beside(probabilities(values, temperature), decision)
-
-
-def _logarithm(values: Array) -> Array:
-    return namespace(values).log(values)
 
 
 def _fit_weight(sample_weight: np.ndarray | None, class_weight: Any, y: np.ndarray) -> np.ndarray | None:

@@ -82,7 +82,11 @@ class MarginPathClassifier(BasePathClassifier):
     intercept_scaling : float
         That constant is its square times a tenth of the mean of k(x, x).
     class_weight : dict or "balanced", optional
-        Weights of the classes, as in scikit-learn.
+        Weights of the classes, as in scikit-learn. Probabilities are those of the samples as they are.
+    calibration : {"temperature", "isotonic", "auto"}
+        How held-out decision values become probabilities: by one temperature, in the order of the decision
+        values; by an increasing function of each class, which may change that order; or by the one with the
+        lower Brier score on held-out samples.
     warm_start : bool
         Let the next fit go on with the path. Samples, labels, weights and all settings that define the path
         must be the same, or it raises; limits such as ``max_iter`` and ``time_limit`` may change.
@@ -129,6 +133,8 @@ class MarginPathClassifier(BasePathClassifier):
         its objective, the largest of its columns: "gap".
     out_of_fold_ : array
         The decision value of every training sample by the fold that held it out, at the chosen step.
+    calibrator_, conformal_ : Temperature or Isotonic, ConformalScores
+        What makes probabilities, and sets of classes, of decision values.
     margin_bounds_ : (lower, upper)
         Bounds on the maximum margin, one for each column, proved by steps of the path; with any intercept,
         or of the problem with the constant where that is not 0.
@@ -187,6 +193,7 @@ class MarginPathClassifier(BasePathClassifier):
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: Any = None,
+        calibration: str = "temperature",
         warm_start: bool = False,
         cache_size: float | str = "auto",
         n_jobs: int | None = None,
@@ -215,6 +222,7 @@ class MarginPathClassifier(BasePathClassifier):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
+        self.calibration = calibration
         self.warm_start = warm_start
         self.cache_size = cache_size
         self.n_jobs = n_jobs

@@ -26,7 +26,7 @@ class LinearMarginPathClassifier(BasePathClassifier):
     Parameters
     ----------
     method, schedule, stopping, cv, scoring, selection, noise_level, validation_fraction, n_iter_no_change, \
-tol, max_iter, time_limit, class_weight, warm_start, n_jobs, random_state, verbose
+tol, max_iter, time_limit, class_weight, calibration, warm_start, n_jobs, random_state, verbose
         As in :class:`MarginPathClassifier`.
     fit_intercept : bool
         Add a constant feature, and so an intercept.
@@ -73,6 +73,7 @@ cv_results_, out_of_fold_, margin_bounds_, margin_proofs_, separable_, n_feature
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: Any = None,
+        calibration: str = "temperature",
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -93,6 +94,7 @@ cv_results_, out_of_fold_, margin_bounds_, margin_proofs_, separable_, n_feature
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
+        self.calibration = calibration
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
 from ..estimators import LinearMarginPathClassifier, MarginPathClassifier
+from ..estimators.calibration import Temperature
 from ..extras import require
 
 __all__ = ["register", "to_onnx"]
@@ -27,7 +28,7 @@ def to_onnx(model: Any, X: Any, *, target_opset: int | None = None) -> Any:
     """Return a fitted classifier, or a Pipeline that ends in one, as an ONNX model.
 
     Its outputs are the label and, for every class, the probability; the decision value where the classifier
-    has no probabilities (two classes: −f and f). Inside, the graph computes in float64.
+    has no probabilities (two classes: −f and f), or isotonic ones. Inside, the graph computes in float64.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ def to_onnx(model: Any, X: Any, *, target_opset: int | None = None) -> Any:
             f"to_onnx takes a classifier of marginpath or a Pipeline that ends in one, got "
             f"{type(last).__name__}. For other compositions call register() and use skl2onnx.to_onnx."
         )
-    options = {id(last): {"zipmap": False, "raw_scores": not hasattr(last, "temperature_")}}
+    options = {id(last): {"zipmap": False, "raw_scores": not _has_graph(last)}}
     made = _skl2onnx().to_onnx(model, X[:1], options=options, target_opset=target_opset)
     oldest = import_module("onnx.helper").find_min_ir_version_for
     made.ir_version = oldest(made.opset_import)  # for runtimes older than the installed onnx
@@ -90,9 +91,10 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     """Add the nodes of a classifier: scores, then label and probabilities."""
     clf, graph = operator.raw_operator, _Graph(container.target_opset)
     raw = container.get_options(clf, {"raw_scores": False})["raw_scores"]
-    if not raw and not hasattr(clf, "temperature_"):
+    if not raw and not _has_graph(clf):
         raise ValueError(
-            f"stopping={clf.stopping!r} leaves no probabilities at this step. Convert the decision values: "
+            f"stopping={clf.stopping!r} with calibration={clf.calibration!r} leaves no probabilities at this "
+            f"step that a graph computes. Convert the decision values: "
             f"marginpath.export.onnx.to_onnx, or options={{id(clf): {{'raw_scores': True}}}}."
         )
     double = import_module("skl2onnx.proto").onnx_proto.TensorProto.DOUBLE
@@ -193,11 +195,19 @@ def _both(graph: _Graph, clf: Any, scores: Any) -> Any:
 
 
 def _probabilities(graph: _Graph, clf: Any, scores: Any) -> Any:
-    logits = graph.Div(scores, np.full((1, 1), clf.temperature_))
+    logits = graph.Div(scores, np.full((1, 1), clf.calibrator_.temperature))
+    if (log_weight := clf.calibrator_.log_weight) is not None:
+        offset = log_weight if len(log_weight) > 2 else log_weight[1:] - log_weight[:1]
+        logits = graph.Sub(logits, _double(offset.reshape(1, -1)))
     if len(clf.classes_) > 2:
         return graph.Softmax(logits, axis=1)
     positive = graph.Sigmoid(logits)
     return graph.Concat(graph.Sub(np.ones((1, 1)), positive), positive, axis=1)
+
+
+def _has_graph(clf: Any) -> bool:
+    """Whether the probabilities are a temperature away from the decision values."""
+    return isinstance(getattr(clf, "calibrator_", None), Temperature)
 
 
 def _squares(graph: _Graph, X: Any, features: int) -> Any:

@@ -24,6 +24,7 @@ from ..path.stopping import NoImprovement
 from ..problem import Problem
 from ..solvers import CoordinateDescent, Solver
 from ..solvers.base import State
+from .proper import log_loss
 from .scores import OutOfFold
 from .splits import held_out_samples
 
@@ -55,6 +56,8 @@ class CrossValidatedPath:
         Decision values of every sample at that step, each by the fold that did not see it.
     steps, split_scores, mean_scores, std_scores : arrays
         The scores of every fold along the path.
+    majority, majority_score : int, float
+        Which class is the most frequent, and the mean accuracy of an answer that is always this one.
     """
 
     path: Path
@@ -65,6 +68,8 @@ class CrossValidatedPath:
     out_of_fold: np.ndarray
     steps: np.ndarray = field(repr=False)
     split_scores: np.ndarray = field(repr=False)
+    majority: int = 0
+    majority_score: float = 0.0
 
     @property
     def models(self) -> ModelHistory:
@@ -119,7 +124,8 @@ def cross_validate_path(
     scoring : str or callable, optional
         A scorer that needs only decision values or labels; None is the accuracy.
     selection : {"smooth", "best", "one_se"}
-        The step of the best mean score, the first of them. "smooth": each mean averaged with those of
+        The step of the best mean score; of equal ones, that of the least log loss of the held-out decision
+        values, scaled and shifted (:func:`log_loss`). "smooth": each mean averaged with those of
         neighbours with a similar C, whose models are nearly the same, so that luck chooses less. "best":
         each by itself. "one_se": the first step within one standard error of the best, a more regularized
         model.
@@ -186,7 +192,7 @@ class PathValidation:
         if selection == "one_se" and len(splits) < 2:
             raise ValueError("selection='one_se' needs at least two folds to tell an error; there is one.")
         self.selection = selection
-        signs = class_signs(codes, len(self.classes))
+        self.signs = signs = class_signs(codes, len(self.classes))
         self.problem = Problem(gram, fold_columns(signs, splits), sample_weight, intercept=intercept)
         self.model_columns = len(splits) + (len(splits) + 1) * np.arange(signs.shape[1])
         weight = sample_weight if score_weight is None else score_weight
@@ -215,7 +221,7 @@ class PathValidation:
         reached = path["gap"][1:] <= getattr(path.solver, "gap_tol", np.inf)
         # Nor is a step with an empty box, or one that is not yet what its C says.
         mean = np.where((C > 0) & (reached if reached.any() else True), mean, -np.inf)
-        best = int(np.argmax(mean >= mean.max() - 1e-7))  # the first one, whatever the rounding
+        best = self._likeliest(path, np.flatnonzero(mean >= mean.max() - 1e-7))  # whatever the rounding
         if self.selection == "one_se":
             error = split_scores[1 + best].std(ddof=1) / np.sqrt(split_scores.shape[1])
             best = int(np.argmax(mean >= mean[best] - error))
@@ -229,7 +235,17 @@ class PathValidation:
             out_of_fold=self.judge.squeezed(path.rows.at("out_of_fold", best + 1)),
             steps=path.steps,
             split_scores=split_scores,
+            majority=self.judge.majority,
+            majority_score=self.judge.majority_score,
         )
+
+    def _likeliest(self, path: Path, equals: np.ndarray) -> int:
+        """Return which of the steps with equal scores tells most: the least log loss of its decisions."""
+        if len(equals) == 1:
+            return int(equals[0])
+        weight = self.judge.weight
+        losses = [log_loss(path.rows.at("out_of_fold", row + 1), self.signs, weight) for row in equals]
+        return int(equals[np.argmin(losses)])
 
     @property
     def patience(self) -> float:

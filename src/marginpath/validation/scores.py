@@ -52,6 +52,19 @@ class OutOfFold:
             [self._score(self.squeezed(-scores[test, :, j]), test) for j, test in enumerate(self.splits)]
         )
 
+    @property
+    def majority(self) -> int:
+        """Which class has the most weight."""
+        codes = np.searchsorted(self.classes, self.labels)
+        return int(np.argmax(np.bincount(codes, self.weight, minlength=len(self.classes))))
+
+    @property
+    def majority_score(self) -> float:
+        """The mean accuracy over the folds of giving all samples to that class."""
+        right = self.labels == self.classes[self.majority]
+        weight = np.ones(len(right)) if self.weight is None else self.weight
+        return float(np.mean([np.average(right[test], weights=weight[test]) for test in self.splits]))
+
     def squeezed(self, values: np.ndarray) -> np.ndarray:
         """Return (n,) for two classes, which share a column."""
         return values[:, 0] if self.n_classes == 1 else values
