@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import copy
 import time
-import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.stats import rankdata
 from sklearn import get_config
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.model_selection import check_cv
@@ -29,18 +27,17 @@ from ..certificates.bounds import contradictory
 from ..gram.samples import AnyRows, float_dtypes, rows_of, samples_of
 from ..parallel import one_blas_thread
 from ..path.models import ModelHistory
-from ..path.path import Path, Status
+from ..path.path import Path
 from ..problem import Problem
 from ..solvers.base import State
-from ..validation.cross_validation import SELECTIONS, CrossValidatedPath, class_signs
+from ..validation.columns import MULTI_CLASS, columns_for
+from ..validation.cross_validation import SELECTIONS
 from .callbacks import WATCHERS, CallbackSupportMixin, Progress, StepCallbacks, with_callbacks
 from .choices import CHOICES, as_choice
+from .cross_validated import cv_results, warn_of_majority
 from .decisions import CALIBRATED, DecisionsMixin
 from .path_fit import Choice, Followed, Follower
 from .warm_start import defined_by, require_same
-
-
-_UNBALANCED = 1.2  # times as frequent as the classes are on average: a class that all samples may be given to
 
 
 class BasePathClassifier(CallbackSupportMixin, DecisionsMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
@@ -67,6 +64,7 @@ class BasePathClassifier(CallbackSupportMixin, DecisionsMixin, BaseEstimator, me
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
         "class_weight": [StrOptions({"balanced"}), dict, None],
+        "multi_class": [StrOptions({"auto", *MULTI_CLASS})],
         "calibration": [StrOptions({"temperature", "isotonic", "auto"})],
         "warm_start": ["boolean"],
         "n_jobs": [Integral, None],
@@ -124,6 +122,8 @@ class BasePathClassifier(CallbackSupportMixin, DecisionsMixin, BaseEstimator, me
             self._definition = None  # should this fit fail, there is nothing to go on with
             self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.method_ = self._resolved_method(X)
+        self.multi_class_ = self._resolved_multi_class(len(codes), len(classes))
+        self.columns_ = columns_for(len(classes), self.multi_class_)
         intercept = self.fit_intercept and self._frees_intercept and choice.free_intercept
         told = StepCallbacks(self, X, y, self._attributes_at)
         follower = Follower(
@@ -131,6 +131,7 @@ class BasePathClassifier(CallbackSupportMixin, DecisionsMixin, BaseEstimator, me
             method=self.method_,
             seed=self._seed,
             y=y,
+            multi_class=self.multi_class_,
             sample_weight=sample_weight,
             fit_weight=_fit_weight(sample_weight, self.class_weight, y),
             groups=groups,
@@ -173,7 +174,7 @@ class BasePathClassifier(CallbackSupportMixin, DecisionsMixin, BaseEstimator, me
         """
         self._require_step(step)
         u = self.models_.u(step).astype(str(self.X_fit_.dtype).rpartition(".")[2], copy=False)
-        return np.asarray(-class_signs(self.codes_, len(self.classes_)).astype(u.dtype) * u)
+        return np.asarray(-self.columns_.signs(self.codes_).astype(u.dtype) * u)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say which metadata goes where: weights to the fit, and to the splitter what it asks for."""
@@ -254,30 +255,10 @@ class BasePathClassifier(CallbackSupportMixin, DecisionsMixin, BaseEstimator, me
         for name in ("cv_results_", "out_of_fold_", *CALIBRATED):
             self.__dict__.pop(name, None)
         if (validation := followed.validation) is not None:
-            self.cv_results_ = _cv_results(followed.tried or (({}, validation),))
+            self.cv_results_ = cv_results(followed.tried or (({}, validation),))
             self.out_of_fold_ = validation.out_of_fold
-            self._calibrate(validation.out_of_fold.reshape(len(self.codes_), -1), sample_weight)
-            self._warn_of_majority(validation)
-
-    def _warn_of_majority(self, validation: CrossValidatedPath) -> None:
-        """Warn of a classifier that is no better than one answer for all samples."""
-        path, score = validation.path, validation.majority_score
-        unfinished = path.running().any() and (path.ended is not Status.STEPS or self.max_iter != "auto")
-        balanced = score * len(self.classes_) < _UNBALANCED
-        better = validation.best_score > score + 1e-9
-        if unfinished or balanced or better or self.scoring not in (None, "accuracy"):
-            return
-        advice = "scoring='balanced_accuracy'"
-        if self.class_weight is None:
-            advice = f"class_weight='balanced' and {advice}"
-        majority = self.classes_[[validation.majority]].tolist()[0]
-        warnings.warn(
-            f"No step has a better accuracy on held-out samples than class {majority!r} for all of them, "
-            f"{score:.1%}. To find the others, use {advice}; decision values and probabilities may tell the "
-            f"classes apart as they are.",
-            UserWarning,
-            stacklevel=2,
-        )
+            self._calibrate(validation.held_out, sample_weight)
+            warn_of_majority(self, validation)
 
     def _before(self, definition: dict[str, Any] | None) -> Followed | None:
         """Return what a warm start goes on with: the last fit, if it was to be gone on with."""
@@ -337,6 +318,10 @@ class BasePathClassifier(CallbackSupportMixin, DecisionsMixin, BaseEstimator, me
             )
         return ("coordinate" if sweeps else "inertial") if self.method == "auto" else str(self.method)
 
+    def _resolved_multi_class(self, n_samples: int, n_classes: int) -> str:
+        """Return "ovr" for "auto"; kernels have a better answer."""
+        return "ovr" if self.multi_class == "auto" else str(self.multi_class)
+
     def _can_sweep(self, X: Any) -> bool:
         return self._swept in samples_of(X).sweeps
 
@@ -356,22 +341,3 @@ def _fit_weight(sample_weight: np.ndarray | None, class_weight: Any, y: np.ndarr
         return sample_weight
     weight = compute_sample_weight(class_weight, y)
     return np.asarray(weight if sample_weight is None else weight * sample_weight)
-
-
-def _cv_results(tried: Sequence[tuple[dict[str, float], CrossValidatedPath]]) -> dict[str, Any]:
-    """Return scikit-learn's table of scores, a row for each step."""
-    params = [
-        {**setting, "step": int(step), "C": float(C)}
-        for setting, found in tried
-        for step, C in zip(found.steps[1:], found.path["bound"][1:], strict=True)
-    ]
-    scores = np.concatenate([found.split_scores[1:] for _, found in tried])
-    return {
-        "params": params,
-        **{f"param_{name}": np.array([row[name] for row in params]) for name in params[0]},
-        **{f"split{j}_test_score": column for j, column in enumerate(scores.T)},
-        "mean_test_score": scores.mean(axis=1),
-        "std_test_score": scores.std(axis=1),
-        "rank_test_score": rankdata(-scores.mean(axis=1), method="min").astype(np.int32),
-        "gap": np.concatenate([found.path["gap"][1:] for _, found in tried]),
-    }

@@ -10,11 +10,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.special import expit, log_softmax, softmax
 from sklearn.isotonic import IsotonicRegression
 
 from ..files.records import register
+from ..validation.columns import Columns, OneVsOne
 
+_BLOCK = 4096  # rows whose pairs are coupled together
+_TINY = 1e-300
+#: Keeps a class that loses every pair with certainty from making the matrix of a coupling singular.
+RIDGE = 1e-10
 _FOLDS = 5  # of the held-out samples, to compare two calibrations
 
 
@@ -64,6 +69,62 @@ class Temperature:
 
 @register
 @dataclass(frozen=True)
+class Coupling:
+    """Of each pair of classes the log-odds f/T − log(w_b/w_a), and the probabilities nearest to all of them.
+
+    With r_ab the probability of a where it is a or b: min Σ_{a<b} (r_ba p_a − r_ab p_b)² over Σ p_a = 1, the
+    second method of Wu, Lin and Weng (JMLR 2004).
+
+    Examples
+    --------
+    >>> f = np.log([[0.25 / 0.5, 0.25 / 0.5, 0.25 / 0.25]])  # of the pairs 01, 02, 12
+    >>> Coupling(1.0, 3).probabilities(f).round(6)
+    array([[0.5 , 0.25, 0.25]])
+    """
+
+    temperature: float
+    n_classes: int
+    log_weight: np.ndarray | None = None
+
+    @classmethod
+    def fit(
+        cls, values: np.ndarray, codes: np.ndarray, weight: np.ndarray, log_weight: np.ndarray | None = None
+    ) -> Coupling:
+        """Return the most likely T of held-out values (n, pairs)."""
+        k = round((1 + (1 + 8 * values.shape[1]) ** 0.5) / 2)
+
+        def logits(T: float) -> np.ndarray:
+            return np.asarray(np.log(np.maximum(cls(T, k, log_weight).probabilities(values), _TINY)))
+
+        return cls(most_likely(logits, values, codes, weight), k, log_weight)
+
+    def probabilities(self, values: np.ndarray) -> np.ndarray:
+        """Return the probability of every class, (n, classes)."""
+        blocks = [
+            self._coupled(values[a : a + _BLOCK].astype(np.float64)) for a in range(0, len(values), _BLOCK)
+        ]
+        return np.concatenate(blocks) if blocks else np.empty((0, self.n_classes))
+
+    def _coupled(self, values: np.ndarray) -> np.ndarray:
+        k, (first, second) = self.n_classes, OneVsOne(self.n_classes).pairs
+        odds = values / self.temperature
+        if self.log_weight is not None:
+            odds = odds - (self.log_weight[second] - self.log_weight[first])
+        r = np.zeros((len(values), k, k))
+        r[:, second, first], r[:, first, second] = expit(odds), expit(-odds)
+        # The conditions of the minimum: Q p + β = 0 and Σ p = 1, with Q_aa = Σ_b r_ba², Q_ab = −r_ba r_ab.
+        Q = np.zeros((len(values), k + 1, k + 1))
+        Q[:, :k, :k] = -r * np.swapaxes(r, 1, 2)
+        Q[:, range(k), range(k)] = np.sum(r**2, axis=1) + RIDGE
+        Q[:, k, :k] = Q[:, :k, k] = 1
+        right = np.zeros((len(values), k + 1, 1))
+        right[:, k] = 1
+        chance = np.maximum(np.linalg.solve(Q, right)[:, :k, 0], 0)
+        return np.asarray(chance / chance.sum(axis=1, keepdims=True))
+
+
+@register
+@dataclass(frozen=True)
 class Isotonic:
     """An increasing step function of the probability of each class, scaled to a sum of 1.
 
@@ -108,8 +169,19 @@ class Isotonic:
         return np.asarray(chance / chance.sum(axis=1, keepdims=True), dtype=before.dtype)
 
 
-Base: TypeAlias = Temperature
+Base: TypeAlias = Temperature | Coupling
 Calibrator: TypeAlias = Base | Isotonic
+
+
+def base_for(columns: Columns) -> type[Base]:
+    """Return what makes probabilities of the decision values of such columns.
+
+    Examples
+    --------
+    >>> base_for(OneVsOne(3)).__name__
+    'Coupling'
+    """
+    return Coupling if isinstance(columns, OneVsOne) else Temperature
 
 
 @register

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,8 @@ from sklearn.utils.metaestimators import available_if
 
 from ..arrays import Array, beside, namespace, to_numpy
 from ..gram.samples import AnyRows, rows_of
-from .calibration import Calibrator, ConformalScores, Temperature, fit_calibrator
+from ..validation.columns import Columns
+from .calibration import Calibrator, ConformalScores, base_for, fit_calibrator
 from .choices import as_choice
 
 #: What is known of probabilities, at the chosen step only.
@@ -41,6 +42,7 @@ class DecisionsMixin(ClassifierMixin):  # type: ignore[misc]
     class_weight: Any
     classes_: np.ndarray
     codes_: np.ndarray
+    columns_: Columns
     calibrator_: Calibrator
     conformal_: ConformalScores
 
@@ -49,7 +51,10 @@ class DecisionsMixin(ClassifierMixin):  # type: ignore[misc]
         return self._labels(self._decide(self._validated(X)))
 
     def decision_function(self, X: Any) -> Array:
-        """Return f(x) for every row: (n_samples,) for two classes, else (n_samples, n_classes)."""
+        """Return f(x) for every row: (n_samples,) for two classes, else (n_samples, n_classes).
+
+        Of classes in pairs, the number of pairs that a class wins and, within a third, by how much.
+        """
         return self._squeezed(self._decide(self._validated(X)))
 
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
@@ -65,7 +70,8 @@ class DecisionsMixin(ClassifierMixin):  # type: ignore[misc]
         """Return the probability of every class, calibrated on the held-out decision values.
 
         With ``calibration="temperature"`` the most probable class is the one that ``predict`` returns; with
-        class weights, the one whose probability times its weight is the largest.
+        class weights, the one whose probability times its weight is the largest. Of classes in pairs the one
+        that wins most pairs is nearly always the most probable.
         """
         decision = self._decide(self._validated(X))
         return rows_of(decision).map(
@@ -123,7 +129,7 @@ class DecisionsMixin(ClassifierMixin):  # type: ignore[misc]
         known = np.isfinite(values).all(axis=1)
         held_out, codes = values[known].astype(np.float64), self.codes_[known]
         weight = np.ones(len(codes)) if sample_weight is None else sample_weight[known]
-        base = Temperature.fit(held_out, codes, weight, self._log_class_weight())
+        base = base_for(self.columns_).fit(held_out, codes, weight, self._log_class_weight())
         self.calibrator_ = fit_calibrator(self.calibration, base, held_out, codes, weight)
         own = base.probabilities(held_out)[np.arange(len(codes)), codes]
         self.conformal_ = ConformalScores.of(1 - own, weight)
@@ -136,10 +142,15 @@ class DecisionsMixin(ClassifierMixin):  # type: ignore[misc]
         return np.log(share)
 
     def _squeezed(self, decision: Array) -> Array:
-        return decision[:, 0] if len(self.classes_) == 2 else decision
+        """Return the decision values of the classes, as scikit-learn shapes them."""
+        if len(self.classes_) == 2:
+            return decision[:, 0]
+        return rows_of(decision).map(self.columns_.values, len(self.classes_), decision.dtype)
 
     def _labels(self, decision: Array) -> Array:
-        return rows_of(decision).map(_labels, None, self.classes_.dtype, classes=self.classes_)
+        return rows_of(decision).map(
+            _labels, None, self.classes_.dtype, of_classes=self.columns_.values, classes=self.classes_
+        )
 
     def _decide(self, rows: AnyRows) -> Array:
         """Return the decision values (n, columns) of the fitted classifier."""
@@ -154,10 +165,10 @@ class DecisionsMixin(ClassifierMixin):  # type: ignore[misc]
         raise NotImplementedError
 
 
-def _labels(decision: Array, classes: np.ndarray) -> Array:
+def _labels(decision: Array, of_classes: Callable[[Array], Array], classes: np.ndarray) -> Array:
     """Return the classes of decision values (n, columns), numbers in the library of the values."""
-    xp = namespace(decision)
-    index = decision[:, 0] > 0 if len(classes) == 2 else xp.argmax(decision, axis=1)
+    xp, values = namespace(decision), of_classes(decision)
+    index = values[:, 0] > 0 if len(classes) == 2 else xp.argmax(values, axis=1)
     labels = classes[to_numpy(index).astype(np.intp)]
     return labels if labels.dtype.kind not in "biuf" else beside(labels, decision)
 

@@ -120,6 +120,7 @@ class Follower:
     method: str
     seed: int
     y: np.ndarray
+    multi_class: str = "ovr"
     sample_weight: np.ndarray | None = None
     fit_weight: np.ndarray | None = None
     groups: Any = None
