@@ -89,8 +89,8 @@ class MarginPathClassifier(BasePathClassifier):
         Weights of the classes, as in scikit-learn. Probabilities are those of the samples as they are.
     multi_class : {"auto", "ovr", "ovo"}
         More than two classes: each against the rest, or each pair of them, as SVC does, with the class that
-        wins most pairs. "auto" is "ovo" but for Algorithms 1 and 2, stopping="margin" and samples times pairs
-        of over five million, where it is "ovr".
+        wins most pairs. "auto" is "ovo"; for Algorithms 1 and 2, and for samples times pairs of over five
+        million, "ovr".
     calibration : {"temperature", "isotonic", "auto"}
         How held-out decision values become probabilities: by one temperature, in the order of the decision
         values; by an increasing function of each class, which may change that order; or by the one with the
