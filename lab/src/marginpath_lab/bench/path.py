@@ -43,7 +43,7 @@ class Path:
     def run(self, data: Dataset) -> Any:
         """Fit it."""
         with peers.quiet():  # a class may have fewer samples than there are folds
-            self.clf = MarginPathClassifier(random_state=0).fit(data.X, data.y)
+            self.clf = MarginPathClassifier(multi_class="ovr", random_state=0).fit(data.X, data.y)
         return self.clf
 
     def judge(self, clf: Any, data: Dataset) -> Facts:
