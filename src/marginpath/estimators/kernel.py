@@ -23,8 +23,8 @@ from .base import BasePathClassifier
 from .path_fit import Choice, Followed, Follower
 
 #: Samples times pairs of classes up to which "auto" compares the classes in pairs: with five folds, an array
-#: over all columns has six times as many numbers.
-_PAIR_NUMBERS = 5_000_000
+#: over all columns has six times as many numbers, and a step holds some twenty of them.
+_PAIR_NUMBERS = 1_000_000
 _KERNELS = ("rbf", "poly", "linear", "laplacian", "cosine")
 
 
@@ -89,7 +89,7 @@ class MarginPathClassifier(BasePathClassifier):
         Weights of the classes, as in scikit-learn. Probabilities are those of the samples as they are.
     multi_class : {"auto", "ovr", "ovo"}
         More than two classes: each against the rest, or each pair of them, as SVC does, with the class that
-        wins most pairs. "auto" is "ovo"; for Algorithms 1 and 2, and for samples times pairs of over five
+        wins most pairs. "auto" is "ovo"; for Algorithms 1 and 2, and for samples times pairs of over a
         million, "ovr".
     calibration : {"temperature", "isotonic", "auto"}
         How held-out decision values become probabilities: by one temperature, in the order of the decision
