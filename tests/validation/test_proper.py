@@ -69,3 +69,14 @@ def test_equal_scores_are_decided_by_what_the_values_tell(selection):
         path.rows["out_of_fold"][t] = rng.normal(size=(60, 1)) - 9
     path.rows["out_of_fold"][4] += data.y[:, None]
     assert validation.choose(path).step == 4
+
+
+def test_steps_that_tell_the_same_are_decided_by_the_first():
+    """At the start all samples are at the bound, and a step's values are a multiple of those before."""
+    data = mp.datasets.gaussian_mixture(n_samples=60)
+    validation = PathValidation(mp.Gram.from_kernel(data.X, mp.Gaussian(0.5)), data.y, selection="best")
+    path = validation.run(mp.CoordinateDescent(), 5, stop=None)
+    for t in range(1, 6):
+        path.rows["scores"][t] = np.full(5, 0.5)
+        path.rows["out_of_fold"][t] = path.rows["out_of_fold"][1] * 3.7**t
+    assert validation.choose(path).step == 1

@@ -262,8 +262,8 @@ class PathValidation:
         if len(equals) == 1:
             return int(equals[0])
         weight = self.judge.weight
-        losses = [log_loss(path.rows.at("out_of_fold", row + 1), self.signs, weight) for row in equals]
-        return int(equals[np.argmin(losses)])
+        losses = np.array([log_loss(path.rows.at("out_of_fold", t + 1), self.signs, weight) for t in equals])
+        return int(equals[np.argmax(losses <= losses.min() + 1e-7)])  # at first, u only grows by a factor
 
     @property
     def patience(self) -> float:
