@@ -199,3 +199,10 @@ def test_kernels_in_tiles_and_a_tuned_width():
     assert stored.multi_class_ == tiled.multi_class_ == "ovo"
     np.testing.assert_allclose(tiled.at(9).decision_function(X), stored.at(9).decision_function(X), atol=1e-3)
     assert mp.MarginPathClassifier(gamma="tuned", random_state=0).fit(X, y).score(X, y) > 0.8
+
+
+def test_threads_change_no_bit(digits):
+    X, y = digits[0][:300], digits[1][:300]
+    one, two = (mp.MarginPathClassifier(n_jobs=jobs, random_state=0).fit(X, y) for jobs in (1, 2))
+    np.testing.assert_array_equal(one.dual_coef_, two.dual_coef_)
+    np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))

@@ -328,6 +328,11 @@ def fold_columns(signs: np.ndarray, splits: list[np.ndarray]) -> np.ndarray:
 
 
 def _largest_gap(problem: Problem, state: State) -> Array:
+    """Return the largest gap of the columns, by the samples that count in them."""
+    if problem.packed is not None:
+        index, problem = problem.packed
+        u, scores = (np.take_along_axis(values, index, axis=0) for values in (state.u, state.scores))
+        state = State(t=state.t, u=u, scores=scores, bound=state.bound)
     return problem.xp.max(gap(problem, state))
 
 
