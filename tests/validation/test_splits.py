@@ -60,6 +60,11 @@ def test_no_more_folds_than_samples_of_the_largest_class():
         assert len(held_out_samples(5, y)) == 3
 
 
+def test_one_fold_is_refused():
+    with pytest.raises(ValueError, match="n_splits=2 or more"):
+        held_out_samples(1, np.repeat([0, 1], 9))
+
+
 def test_many_rare_classes_are_counted():
     y = np.concatenate([np.zeros(9, int), np.arange(1, 10)])
     with pytest.warns(UserWarning, match=r"class 5 \(1\), 4 more\."):

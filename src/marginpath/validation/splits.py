@@ -45,7 +45,7 @@ def held_out_samples(cv: Any, y: np.ndarray, groups: Any = None) -> list[np.ndar
     _require_several(counts)
     asked = 5 if cv is None else cv
     is_number = isinstance(asked, Integral) and not isinstance(asked, bool)
-    made = max(2, min(int(asked), int(counts.max()))) if is_number else asked
+    made = min(int(asked), int(counts.max())) if is_number else asked
     with warnings.catch_warnings():
         if is_number:  # the same is said below, with names
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)
