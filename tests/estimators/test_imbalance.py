@@ -29,10 +29,19 @@ def test_one_answer_for_all_is_warned_of(cls):
         cls(random_state=0).fit(X, y)
 
 
-def test_what_is_asked_for_already_is_not_advised():
+@pytest.mark.parametrize("settings", [{"class_weight": {"rare": 1.1}}, {"scoring": "roc_auc"}])
+def test_who_has_met_it_is_not_advised(settings):
     X, y, _ = drawn(300, 0)
-    with pytest.warns(UserWarning, match="use scoring='balanced_accuracy'"):
-        mp.MarginPathClassifier(class_weight={"common": 1, "rare": 1.1}, random_state=0).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mp.MarginPathClassifier(random_state=0, **settings).fit(X, y)
+
+
+def test_classes_of_the_same_size_are_no_reason_to_warn():
+    rng = np.random.default_rng(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mp.MarginPathClassifier(random_state=0).fit(rng.normal(size=(80, 3)), np.arange(80) % 2)
 
 
 @pytest.mark.parametrize("cls", BOTH)

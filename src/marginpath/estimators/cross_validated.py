@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 from ..path.path import Status
 from ..validation.cross_validation import CrossValidatedPath
 
-_UNBALANCED = 1.2  # times as frequent as the classes are on average: a class that all samples may be given to
+_FREQUENT = 0.6  # of the samples: a class that it may pay to give all of them to
 
 
 def cv_results(tried: Sequence[tuple[dict[str, float], CrossValidatedPath]]) -> dict[str, Any]:
@@ -35,21 +35,17 @@ def cv_results(tried: Sequence[tuple[dict[str, float], CrossValidatedPath]]) -> 
 
 
 def warn_of_majority(clf: Any, validation: CrossValidatedPath) -> None:
-    """Warn of a classifier that is no better than one answer for all samples."""
+    """Warn of a classifier that is no better than the most frequent class for all samples."""
     path, score = validation.path, validation.majority_score
     unfinished = path.running().any() and (path.ended is not Status.STEPS or clf.max_iter != "auto")
-    balanced = score * len(clf.classes_) < _UNBALANCED
-    better = validation.best_score > score + 1e-9
-    if unfinished or balanced or better or clf.scoring not in (None, "accuracy"):
+    by_accuracy = clf.scoring in (None, "accuracy") and clf.class_weight is None
+    if unfinished or not by_accuracy or score < _FREQUENT or validation.best_score > score + 1e-9:
         return
-    advice = "scoring='balanced_accuracy'"
-    if clf.class_weight is None:
-        advice = f"class_weight='balanced' and {advice}"
     majority = clf.classes_[[validation.majority]].tolist()[0]
     warnings.warn(
         f"No step has a better accuracy on held-out samples than class {majority!r} for all of them, "
-        f"{score:.1%}. To find the others, use {advice}; decision values and probabilities may tell the "
-        f"classes apart as they are.",
+        f"{score:.1%}. To find the others, use class_weight='balanced' and scoring='balanced_accuracy'; "
+        f"decision values and probabilities may tell the classes apart as they are.",
         UserWarning,
         stacklevel=2,
     )
