@@ -61,7 +61,8 @@ class TestBadInput:
     def test_constant_features(self, cls, moons):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            fitted = cls().fit(np.ones((90, 3)), np.repeat([0, 1, 1], 30))
+            with pytest.warns(UserWarning, match=r"than class 1 for all of them, 66\.7%"):
+                fitted = cls().fit(np.ones((90, 3)), np.repeat([0, 1, 1], 30))
         assert set(fitted.predict(np.ones((4, 3)))) == {1}
 
     def test_not_fitted(self, cls, moons):
