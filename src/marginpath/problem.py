@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array, to_numpy
+from .arrays import Array, is_numpy, to_numpy
 from .gram.base import Gram
 
 
@@ -189,6 +189,34 @@ class Problem:
         for name in ("Y", "mass", "box_scale"):
             setattr(part, name, self.xp.take(getattr(self, name), index, axis=-1))
         return part
+
+    @cached_property
+    def packed(self) -> tuple[np.ndarray, Problem] | None:
+        """The samples (m, k) that count in each column, and the problem of these rows; None where most do.
+
+        What is summed over the samples that count, such as a duality gap, is the same of both; columns that
+        have fewer samples than others are filled up with some of mass 0.
+
+        Examples
+        --------
+        >>> import numpy as np, marginpath as mp
+        >>> Y = np.array([[1, 0], [-1, 0], [0, 1], [0, -1], [0, 0]])
+        >>> index, packed = mp.Problem(mp.Gram.from_matrix(np.eye(5)), Y).packed
+        >>> index.T, packed.Y.T
+        (array([[0, 1],
+               [2, 3]]), array([[ 1., -1.],
+               [ 1., -1.]]))
+        """
+        if self.Y.ndim == 1 or not is_numpy(self.Y):
+            return None
+        counts = self.mass > 0
+        m = int(counts.sum(axis=0).max())
+        if 2 * m > len(counts):
+            return None
+        index = np.argsort(~counts, axis=0, kind="stable")[:m]
+        part = self.columns(np.arange(self.shape[1]))
+        part.Y, part.mass = (np.take_along_axis(each, index, axis=0) for each in (self.Y, self.mass))
+        return index, part
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what tells this problem from another: shape, labels, weights, and every bit of the data.

@@ -31,6 +31,18 @@ def client():
 
 
 @pytest.mark.parametrize("cls", BOTH)
+def test_pairs_of_classes_and_sets(client, cls):
+    X, y = load_iris(return_X_y=True)
+    settings = {"multi_class": "ovo", "method": "inertial", "random_state": 0}
+    here = cls(**settings).fit(X, y)
+    there = cls(**settings).fit(da.from_array(X, chunks=(40, 4)), da.from_array(y, chunks=50))
+    far = da.from_array(X, chunks=(60, 4))
+    for method in ("decision_function", "predict_proba"):
+        np.testing.assert_allclose(getattr(there, method)(far).compute(), getattr(here, method)(X), atol=1e-6)
+    np.testing.assert_array_equal(there.predict_set(far).compute(), here.predict_set(X))
+
+
+@pytest.mark.parametrize("cls", BOTH)
 @pytest.mark.parametrize("data", [load_iris(return_X_y=True), make_moons(90, noise=0.3, random_state=0)])
 def test_the_same_model_lazily(client, cls, data):
     X, y = data

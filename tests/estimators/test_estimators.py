@@ -95,7 +95,14 @@ def test_a_fold_is_the_column_run_alone(moons):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_class_is_the_binary_fit(method, iris):
     X, y = iris
-    settings = {"method": method, "stopping": None, "max_iter": 20, "path_tol": 1e-11, "random_state": 0}
+    settings = {
+        "method": method,
+        "stopping": None,
+        "max_iter": 20,
+        "path_tol": 1e-11,
+        "random_state": 0,
+        "multi_class": "ovr",
+    }
     together = mp.MarginPathClassifier(**settings).fit(X, y)
     for j, name in enumerate(together.classes_):
         alone = mp.MarginPathClassifier(schedule=together.schedule_, gamma=together.gamma_, **settings).fit(

@@ -31,7 +31,7 @@ EXPECTED = dict.fromkeys(
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore:The least populated class")
+@pytest.mark.filterwarnings("ignore:Fewer than")
 @parametrize_with_checks(
     [cls(random_state=0) for cls in BOTH], expected_failed_checks=lambda estimator: EXPECTED
 )

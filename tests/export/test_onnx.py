@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from sklearn.datasets import load_iris, make_classification
+from sklearn.datasets import load_digits, load_iris, make_classification
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -55,6 +55,29 @@ def test_the_graph_says_what_the_classifier_says(kernel, number):
     assert chance.dtype == np.float32
     assert np.array_equal(label, clf.predict(single.astype(np.float64)))
     assert np.allclose(chance, clf.predict_proba(single.astype(np.float64)), rtol=0, atol=1e-6 + rounding)
+
+
+@pytest.mark.parametrize("settings", [{}, {"class_weight": "balanced"}, {"class_weight": {0: 3.0, 7: 0.2}}])
+@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
+def test_ten_classes_with_weights(multi_class, settings):
+    X, y = load_digits(return_X_y=True)
+    clf = mp.MarginPathClassifier(multi_class=multi_class, random_state=0, **settings).fit(X[:300], y[:300])
+    label, chance = outputs(to_onnx(clf, X), X[300:])
+    assert np.array_equal(label, clf.predict(X[300:]))
+    assert np.allclose(chance, clf.predict_proba(X[300:]), rtol=0, atol=1e-7)
+    early = clf.at(3)
+    label, scores = outputs(to_onnx(early, X), X[300:])
+    assert np.array_equal(label, early.predict(X[300:]))
+    assert np.allclose(scores, early.decision_function(X[300:]))
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_isotonic_probabilities_have_no_graph(number):
+    X, y = classes(number)
+    clf = mp.MarginPathClassifier(calibration="isotonic", random_state=0).fit(X, y)
+    label, scores = outputs(to_onnx(clf, X), X)
+    assert np.array_equal(label, clf.predict(X))
+    assert np.allclose(scores[:, 1:], clf.decision_function(X).reshape(len(X), -1)[:, -scores.shape[1] + 1 :])
 
 
 @pytest.mark.parametrize("number", [2, 3])

@@ -22,7 +22,7 @@ SETTINGS = [
     {"method": "inertial"},
     {"method": "gradient"},
     {"stopping": "margin"},
-    {"stopping": "holdout"},
+    {"stopping": "holdout", "calibration": "isotonic", "class_weight": "balanced"},
     {"stopping": "discrepancy", "noise_level": 0.1},
     {"stopping": None, "schedule": mp.PowerDecay(10.0)},
     {"stopping": None, "schedule": mp.LogDecay(10.0)},

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from marginpath_lab import bench
-from marginpath_lab.bench import accuracy
+from marginpath_lab.bench import accuracy, accuracy_tuned, data
 from marginpath_lab.bench.accuracy import OURS, THEIRS, Player, conclude, flipped
 from marginpath_lab.bench.measure import Benchmark, Contestant, Entry, Task, measure_task
 
@@ -100,7 +100,7 @@ def test_only_training_labels_are_flipped(name):
 
 def test_splits_are_disjoint_and_differ():
     load = accuracy.REAL["iris"]
-    first, second = (accuracy._split(load, seed, 50) for seed in (0, 1))
+    first, second = (accuracy.split(load, seed, 50) for seed in (0, 1))
     assert first.X.shape == (50, 4)
     assert np.allclose(first.X.mean(axis=0), 0)
     assert not np.array_equal(first.X, second.X)
@@ -124,3 +124,35 @@ def test_an_interrupted_benchmark_goes_on(tmp_path, monkeypatch):
     assert ran == ["first", "first", "", "", "second", "second"]  # each warms up and takes a turn
     assert [entry.task for entry in report.entries] == ["first", "second"]
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a-name-quick.json", "a-name-quick.md"]
+
+
+def test_tables_are_read_where_they_are(tmp_path, monkeypatch):
+    monkeypatch.setenv("MARGINPATH_DATA", str(tmp_path))
+    assert accuracy.tables() == []
+    with pytest.raises(
+        FileNotFoundError, match=r"vehicle is read from more/vehicle\.npz, with the arrays X and y"
+    ):
+        data.table("vehicle")
+    (tmp_path / "more").mkdir()
+    np.savez(tmp_path / "more" / "vehicle.npz", X=np.eye(40), y=np.arange(40) % 4)
+    assert accuracy.tables() == ["vehicle"]
+    names = [task.name for task in accuracy.tasks(quick=False)]
+    assert "vehicle" in names
+    drawn = accuracy.split(lambda: data.table("vehicle"), 0, size=1200)
+    assert drawn.X.shape == drawn.X_test.shape == (20, 40)
+    assert [task.name for task in accuracy_tuned.tasks(quick=False)][-1] == "vehicle"
+
+
+def test_several_classes_have_a_line_of_their_own():
+    lines = conclude([*entries("vehicle", -0.5, 0.1, 3), *entries("iris", 0.7, 0.1, 3)])
+    assert lines["mean of the tables with several classes (wanted: at least 0)"] == pytest.approx(-0.5)
+
+
+def test_the_tuned_svc_is_concluded_about():
+    rows = [
+        Entry("a", accuracy_tuned.THEIRS, (4.0,), ratios=(r,), facts={"ours − theirs": d, "±": 0.1})
+        for d, r in ((0.2, 10.0), (0.4, 30.0))
+    ]
+    lines = list(accuracy_tuned.conclude(rows).values())
+    assert lines == [2, pytest.approx(0.3), 20.0]
+    assert accuracy_tuned.conclude([]) == {}

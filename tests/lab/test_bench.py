@@ -363,7 +363,7 @@ def invoke(monkeypatch):
     return invoke
 
 
-SLOW = ("dask", "tuned", "widths")
+SLOW = ("accuracy-tuned", "dask", "tuned", "widths")
 
 
 @pytest.mark.parametrize(

@@ -225,7 +225,7 @@ def test_it_does_not_see_where_arrays_lie(n, dtype, intercept):
             index = choose(*given_, beta, n // 2)
             m = len(index)
             part = Part(index, index, K_, np.empty((m, m), dtype), np.zeros(m, dtype=bool))
-            steps = improve(part, diagonal, *given_, intercept, 1e-3 * violation)
+            steps = improve(part, part.index, diagonal, *given_, intercept, 1e-3 * violation)
             follow(K_, index, steps, given_[4])
         bits.add((given_[3].tobytes(), given_[4].tobytes(), beta, gap))
     assert len(bits) == 1
@@ -428,3 +428,40 @@ def test_settings_that_make_no_sense(settings, message):
 def test_a_start_is_refused():
     with pytest.raises(ValueError, match="starts at u = 0"):
         mp.run(mp.SolutionPath(), gaussian_problem(), 1, start=np.zeros(40))
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_columns_of_few_samples_are_solved_as_if_there_were_no_others(intercept, dtype):
+    """Columns of different sizes, of which the samples that count are packed; their scores are of all."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 3)).astype(dtype)
+    codes = np.repeat(np.arange(5), [30, 24, 18, 12, 6])
+    X[:, 0] += codes
+    first, second = np.triu_indices(5, 1)
+    Y = np.where(codes[:, None] == second, 1.0, np.where(codes[:, None] == first, -1.0, 0.0))[:, 1:]
+    weight = rng.integers(0, 3, 90).astype(float) + (np.arange(90) % 6 == 0)
+    kernel, solver = mp.Gaussian(2.0), mp.SolutionPath(mp.GeometricDecay(8.0, 1.5), tol=1e-9)
+    whole = mp.Problem(mp.Gram.from_kernel(X, kernel), Y, weight, intercept=intercept)
+    assert whole.packed is not None
+    assert whole.packed[0].shape == (np.max(np.sum(whole.mass > 0, axis=0)), 9)
+    path = mp.run(solver, whole, steps=14, observe=["gap"])
+    assert path["gap"][1:].max() <= solver.gap_tol
+    np.testing.assert_allclose(
+        path.last.scores,
+        whole.scores(path.last.u) + path.last.offset,
+        rtol=0,
+        atol=2e-5 if dtype == np.float32 else 1e-9,
+    )
+    for j in range(9):
+        own = Y[:, j] != 0
+        part = mp.Problem(mp.Gram.from_kernel(X[own], kernel), Y[own, j], weight[own], intercept=intercept)
+        alone = mp.run(solver, part, steps=14).last
+        np.testing.assert_allclose(path.last.scores[own, j], alone.scores, rtol=0, atol=2e-3)
+        assert not path.last.u[~own, j].any()
+
+
+def test_nothing_is_packed_where_most_samples_count():
+    Y = np.array([[1.0, 1], [-1, 0], [1, -1], [0, 0]])
+    assert mp.Problem(mp.Gram.from_matrix(np.eye(4)), Y).packed is None
+    assert mp.Problem(mp.Gram.from_matrix(np.eye(4)), Y[:, 0]).packed is None

@@ -49,12 +49,12 @@ def test_the_chosen_step_predicts_well(noisy):
 
 
 @pytest.mark.parametrize(("selection", "judged"), [("best", lambda mean, C: mean), ("smooth", smoothed)])
-def test_the_first_step_of_the_best_score_is_chosen(noisy, selection, judged):
+def test_a_step_of_the_best_score_is_chosen(noisy, selection, judged):
     _, y, gram = noisy
     found = mp.cross_validate_path(None, gram, y, selection=selection)
     mean = found.mean_scores[1:]
     score = judged(mean, found.path["bound"][1:])
-    assert found.step == 1 + np.argmax(score >= score.max() - 1e-7)
+    assert found.step in 1 + np.flatnonzero(score >= score.max() - 1e-7)
     assert found.best_score == mean[found.step - 1]
     assert found.path["bound"][found.step] == found.C
 
@@ -182,8 +182,8 @@ def test_bad_input(noisy):
         mp.cross_validate_path(None, gram, np.ones(300))
     with pytest.raises(ValueError, match=r"got shape \(299,\)"):
         mp.cross_validate_path(None, gram, y[:299])
-    with pytest.raises(ValueError, match=r"Fold 0 leaves no sample of class 1 to train on \(1 in all\)"):
-        mp.cross_validate_path(None, gram, np.where(np.arange(300) < 1, 1, -1), cv=KFold(5))
+    with pytest.raises(ValueError, match=r"Fold 0 leaves no sample of class 1 to train on \(9 in all\)"):
+        mp.cross_validate_path(None, gram, np.where(np.arange(300) < 9, 1, -1), cv=KFold(5))
     with pytest.raises(ValueError, match="growth must be over 1"):
         mp.cross_validate_path(None, gram, y, growth=1.0)
 

@@ -5,26 +5,24 @@ from __future__ import annotations
 import copy
 import time
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.stats import rankdata
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, compute_sample_weight, get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .. import parallel
-from ..arrays import Array, beside, namespace, to_numpy
+from ..arrays import Array, beside
 from ..certificates.bounds import contradictory
 from ..gram.samples import AnyRows, float_dtypes, rows_of, samples_of
 from ..parallel import one_blas_thread
@@ -32,29 +30,17 @@ from ..path.models import ModelHistory
 from ..path.path import Path
 from ..problem import Problem
 from ..solvers.base import State
-from ..validation.cross_validation import SELECTIONS, CrossValidatedPath, class_signs
-from .calibration import fit_temperature, probabilities
+from ..validation.columns import MULTI_CLASS, columns_for
+from ..validation.cross_validation import SELECTIONS
 from .callbacks import WATCHERS, CallbackSupportMixin, Progress, StepCallbacks, with_callbacks
 from .choices import CHOICES, as_choice
+from .cross_validated import cv_results, warn_of_majority
+from .decisions import CALIBRATED, DecisionsMixin
 from .path_fit import Choice, Followed, Follower
 from .warm_start import defined_by, require_same
 
 
-def _tells_probabilities(self: BasePathClassifier) -> bool:
-    """Raise where there are no held-out decision values to calibrate on."""
-    if not as_choice(self).has_probabilities:
-        raise AttributeError(
-            f"Probabilities are calibrated on held-out samples, and stopping={self.stopping!r} has none. "
-            f"Use stopping='cv', or sklearn.calibration.CalibratedClassifierCV."
-        )
-    if hasattr(self, "classes_") and not hasattr(self, "temperature_"):
-        raise AttributeError(
-            f"Probabilities were calibrated for the chosen step only, not for step {self.step_}."
-        )
-    return True
-
-
-class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+class BasePathClassifier(CallbackSupportMixin, DecisionsMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """A classifier that is one step of a path; subclasses say where the Gram matrix comes from."""
 
     #: What method="coordinate" runs on: kernel values of the "samples", or the "features".
@@ -79,6 +65,8 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
         "path_tol": [Interval(Real, 0, 1, closed="neither")],
         "class_weight": [StrOptions({"balanced"}), dict, None],
+        "multi_class": [StrOptions({"auto", *MULTI_CLASS})],
+        "calibration": [StrOptions({"temperature", "isotonic", "auto"})],
         "warm_start": ["boolean"],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -135,6 +123,8 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
             self._definition = None  # should this fit fail, there is nothing to go on with
             self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.method_ = self._resolved_method(X)
+        self.multi_class_ = self._resolved_multi_class(len(codes), len(classes))
+        self.columns_ = columns_for(len(classes), self.multi_class_)
         intercept = self.fit_intercept and self._follows_solutions(X) and choice.free_intercept
         told = StepCallbacks(self, X, y, self._attributes_at)
         follower = Follower(
@@ -142,6 +132,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
             method=self.method_,
             seed=self._seed,
             y=y,
+            multi_class=self.multi_class_,
             sample_weight=sample_weight,
             fit_weight=_fit_weight(sample_weight, self.class_weight, y),
             groups=groups,
@@ -161,29 +152,14 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         told.finish(self.step_)
         return self
 
-    def predict(self, X: Any) -> Array:
-        """Return the class of every row of X."""
-        return self._labels(self._decide(self._validated(X)))
-
-    def decision_function(self, X: Any) -> Array:
-        """Return f(x) for every row: (n_samples,) for two classes, else (n_samples, n_classes)."""
-        return self._squeezed(self._decide(self._validated(X)))
-
-    def staged_decision_function(self, X: Any) -> Iterator[Array]:
-        """Yield the decision values after every step: 1, 2, …, n_iter_."""
-        yield from map(self._squeezed, self._staged(X))
-
-    def staged_predict(self, X: Any) -> Iterator[Array]:
-        """Yield the predicted classes after every step: 1, 2, …, n_iter_."""
-        yield from map(self._labels, self._staged(X))
-
     def at(self, step: int) -> Self:
         """Return the classifier as it stood after that many steps, fitted, beside this one."""
         self._require_step(step)
         other = copy.copy(self)
         other.__dict__.update(self._attributes_at(int(step)))
         if step != self.step_:
-            other.__dict__.pop("temperature_", None)
+            for name in CALIBRATED:
+                other.__dict__.pop(name, None)
         return other
 
     def coefficients(self, step: int) -> np.ndarray:
@@ -199,23 +175,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         """
         self._require_step(step)
         u = self.models_.u(step).astype(str(self.X_fit_.dtype).rpartition(".")[2], copy=False)
-        return np.asarray(-class_signs(self.codes_, len(self.classes_)).astype(u.dtype) * u)
-
-    @available_if(_tells_probabilities)
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probability of every class, calibrated on the held-out decision values.
-
-        The most probable class is the one that ``predict`` returns.
-        """
-        decision = self._decide(self._validated(X))
-        n, T = len(self.classes_), self.temperature_
-        return rows_of(decision).map(_probabilities, n, decision.dtype, temperature=T)
-
-    @available_if(_tells_probabilities)
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithm of the probabilities."""
-        chance = self.predict_proba(X)
-        return rows_of(chance).map(_logarithm, len(self.classes_), chance.dtype)
+        return np.asarray(-self.columns_.signs(self.codes_).astype(u.dtype) * u)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say which metadata goes where: weights to the fit, and to the splitter what it asks for."""
@@ -293,12 +253,13 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         self.schedule_, self.margin_proofs_ = followed.schedule, followed.proofs
         self.margin_bounds_ = followed.proofs.best
         self.__dict__.update(self._attributes_at(followed.step))
-        for name in ("cv_results_", "temperature_", "out_of_fold_"):
+        for name in ("cv_results_", "out_of_fold_", *CALIBRATED):
             self.__dict__.pop(name, None)
-        if (found := followed.validation) is not None:
-            self.cv_results_ = _cv_results(followed.tried or (({}, found),))
-            self.out_of_fold_ = found.out_of_fold
-            self.temperature_ = fit_temperature(found.out_of_fold, self.codes_, sample_weight)
+        if (validation := followed.validation) is not None:
+            self.cv_results_ = cv_results(followed.tried or (({}, validation),))
+            self.out_of_fold_ = validation.out_of_fold
+            self._calibrate(validation.held_out, sample_weight)
+            warn_of_majority(self, validation)
 
     def _before(self, definition: dict[str, Any] | None) -> Followed | None:
         """Return what a warm start goes on with: the last fit, if it was to be gone on with."""
@@ -338,12 +299,6 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
             own = slice(step * coef.shape[1], (step + 1) * coef.shape[1])
             yield values[:, own] + beside(self._intercept(step + 1, coef), self.X_fit_)
 
-    def _squeezed(self, decision: Array) -> Array:
-        return decision[:, 0] if len(self.classes_) == 2 else decision
-
-    def _labels(self, decision: Array) -> Array:
-        return rows_of(decision).map(_labels, None, self.classes_.dtype, classes=self.classes_)
-
     def _groups(self, params: dict[str, Any]) -> Any:
         if get_config()["enable_metadata_routing"]:
             return process_routing(self, "fit", **params).splitter.split.get("groups")
@@ -363,6 +318,10 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
             )
         return ("coordinate" if sweeps else "inertial") if self.method == "auto" else str(self.method)
 
+    def _resolved_multi_class(self, n_samples: int, n_classes: int) -> str:
+        """Return "ovr" for "auto"; kernels have a better answer."""
+        return "ovr" if self.multi_class == "auto" else str(self.multi_class)
+
     def _can_sweep(self, X: Any) -> bool:
         return self._swept in samples_of(X).sweeps
 
@@ -376,46 +335,9 @@ def _without_observers(path: Path) -> Path:
     return replace(path, observers={})
 
 
-def _labels(decision: Array, classes: np.ndarray) -> Array:
-    """Return the classes of decision values (n, columns), numbers in the library of the values."""
-    xp = namespace(decision)
-    index = decision[:, 0] > 0 if len(classes) == 2 else xp.argmax(decision, axis=1)
-    labels = classes[to_numpy(index).astype(np.intp)]
-    return labels if labels.dtype.kind not in "biuf" else beside(labels, decision)
-
-
-def _probabilities(decision: Array, temperature: float) -> Array:
-    """Return the probabilities of the classes, from decision values (n, columns)."""
-    values = to_numpy(decision[:, 0] if decision.shape[1] == 1 else decision)
-    return beside(probabilities(values, temperature), decision)
-
-
-def _logarithm(values: Array) -> Array:
-    return namespace(values).log(values)
-
-
 def _fit_weight(sample_weight: np.ndarray | None, class_weight: Any, y: np.ndarray) -> np.ndarray | None:
     """Return the weights of samples and classes together."""
     if class_weight is None:
         return sample_weight
     weight = compute_sample_weight(class_weight, y)
     return np.asarray(weight if sample_weight is None else weight * sample_weight)
-
-
-def _cv_results(tried: Sequence[tuple[dict[str, float], CrossValidatedPath]]) -> dict[str, Any]:
-    """Return scikit-learn's table of scores, a row for each step."""
-    params = [
-        {**setting, "step": int(step), "C": float(C)}
-        for setting, found in tried
-        for step, C in zip(found.steps[1:], found.path["bound"][1:], strict=True)
-    ]
-    scores = np.concatenate([found.split_scores[1:] for _, found in tried])
-    return {
-        "params": params,
-        **{f"param_{name}": np.array([row[name] for row in params]) for name in params[0]},
-        **{f"split{j}_test_score": column for j, column in enumerate(scores.T)},
-        "mean_test_score": scores.mean(axis=1),
-        "std_test_score": scores.std(axis=1),
-        "rank_test_score": rankdata(-scores.mean(axis=1), method="min").astype(np.int32),
-        "gap": np.concatenate([found.path["gap"][1:] for _, found in tried]),
-    }

@@ -1,50 +1,263 @@
-"""Probabilities from decision values: one temperature, so that the order of the classes stays."""
+"""Probabilities and sets of classes from decision values, by what the folds said of samples they did not see.
+
+Values f of samples that nobody held out are NaN, and do not count.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_softmax, softmax
+from sklearn.isotonic import IsotonicRegression
+
+from ..files.records import register
+from ..validation.columns import Columns, OneVsOne
+
+_BLOCK = 4096  # rows whose pairs are coupled together
+_TINY = 1e-300
+#: Keeps a class that loses every pair with certainty from making the matrix of a coupling singular.
+RIDGE = 1e-10
+_FOLDS = 5  # of the held-out samples, to compare two calibrations
 
 
-def fit_temperature(decision: np.ndarray, codes: np.ndarray, weight: np.ndarray | None = None) -> float:
-    """Return T > 0 that makes f/T the most likely log-odds (two classes) or logits of the labels.
+@register
+@dataclass(frozen=True)
+class Temperature:
+    """The logits f/T − log w: one number, so that the order of the classes stays (Guo et al., ICML 2017).
 
-    Temperature scaling (Guo et al., ICML 2017) of decision values that did not see the labels they are
-    compared with. Rows with NaN, which no fold held out, do not count.
-
-    Examples
-    --------
-    >>> round(fit_temperature(np.array([2.0, -2.0, 2.0, -2.0]), np.array([1, 0, 0, 1])), 3) > 100
-    True
-    """
-    known = np.isfinite(decision.reshape(len(decision), -1)).all(axis=1)
-    logits, codes = _logits(decision[known].astype(np.float64)), codes[known]
-    share = np.ones(len(codes)) if weight is None else weight[known]
-    scale = float(np.mean(np.abs(logits))) or 1.0
-
-    def loss(log_temperature: float) -> float:
-        chance = log_softmax(logits / (scale * np.exp(log_temperature)), axis=1)
-        return -float(share @ chance[np.arange(len(codes)), codes])
-
-    found = minimize_scalar(loss, bounds=(-10.0, 10.0), method="bounded")
-    return scale * float(np.exp(found.x))
-
-
-def probabilities(decision: np.ndarray, temperature: float) -> np.ndarray:
-    """Return the probability of every class, (n, classes).
+    A classifier with class weights w is one of classes w times as frequent as they are; log w is taken off
+    again, and the probabilities are those of the samples. Without weights it is 0.
 
     Examples
     --------
-    >>> probabilities(np.array([0.0, 1.0]), 1.0).round(3)
+    >>> Temperature(1.0).probabilities(np.array([[0.0], [1.0]])).round(3)
     array([[0.5  , 0.5  ],
            [0.269, 0.731]])
     """
-    if decision.ndim == 1:
-        positive = expit(decision / temperature)
-        return np.stack([1 - positive, positive], axis=1)
-    return np.asarray(softmax(decision / temperature, axis=1))
+
+    temperature: float
+    log_weight: np.ndarray | None = None
+
+    @classmethod
+    def fit(
+        cls, values: np.ndarray, codes: np.ndarray, weight: np.ndarray, log_weight: np.ndarray | None = None
+    ) -> Temperature:
+        """Return the most likely T of held-out values (n, columns).
+
+        Examples
+        --------
+        >>> f, codes = np.array([[2.0], [-2.0], [2.0], [-2.0]]), np.array([1, 0, 0, 1])
+        >>> Temperature.fit(f, codes, np.ones(4)).temperature > 100  # they say nothing
+        True
+        """
+        return cls(
+            most_likely(lambda T: cls(T, log_weight).logits(values), values, codes, weight), log_weight
+        )
+
+    def logits(self, values: np.ndarray) -> np.ndarray:
+        """Return f/T − log w of every class, (n, classes)."""
+        logits = _of_classes(values) / self.temperature
+        return np.asarray(logits if self.log_weight is None else logits - self.log_weight)
+
+    def probabilities(self, values: np.ndarray) -> np.ndarray:
+        """Return the probability of every class, (n, classes)."""
+        return np.asarray(softmax(self.logits(values), axis=1))
 
 
-def _logits(decision: np.ndarray) -> np.ndarray:
-    return np.stack([np.zeros_like(decision), decision], axis=1) if decision.ndim == 1 else decision
+@register
+@dataclass(frozen=True)
+class Coupling:
+    """Of each pair of classes the log-odds f/T − log(w_b/w_a), and the probabilities nearest to all of them.
+
+    With r_ab the probability of a where it is a or b: min Σ_{a<b} (r_ba p_a − r_ab p_b)² over Σ p_a = 1, the
+    second method of Wu, Lin and Weng (JMLR 2004).
+
+    Examples
+    --------
+    >>> f = np.log([[0.25 / 0.5, 0.25 / 0.5, 0.25 / 0.25]])  # of the pairs 01, 02, 12
+    >>> Coupling(1.0, 3).probabilities(f).round(6)
+    array([[0.5 , 0.25, 0.25]])
+    """
+
+    temperature: float
+    n_classes: int
+    log_weight: np.ndarray | None = None
+
+    @classmethod
+    def fit(
+        cls, values: np.ndarray, codes: np.ndarray, weight: np.ndarray, log_weight: np.ndarray | None = None
+    ) -> Coupling:
+        """Return the most likely T of held-out values (n, pairs)."""
+        k = round((1 + (1 + 8 * values.shape[1]) ** 0.5) / 2)
+
+        def logits(T: float) -> np.ndarray:
+            return np.asarray(np.log(np.maximum(cls(T, k, log_weight).probabilities(values), _TINY)))
+
+        return cls(most_likely(logits, values, codes, weight), k, log_weight)
+
+    def probabilities(self, values: np.ndarray) -> np.ndarray:
+        """Return the probability of every class, (n, classes)."""
+        blocks = [
+            self._coupled(values[a : a + _BLOCK].astype(np.float64)) for a in range(0, len(values), _BLOCK)
+        ]
+        return np.concatenate(blocks) if blocks else np.empty((0, self.n_classes))
+
+    def _coupled(self, values: np.ndarray) -> np.ndarray:
+        k, (first, second) = self.n_classes, OneVsOne(self.n_classes).pairs
+        odds = values / self.temperature
+        if self.log_weight is not None:
+            odds = odds - (self.log_weight[second] - self.log_weight[first])
+        r = np.zeros((len(values), k, k))
+        r[:, second, first], r[:, first, second] = expit(odds), expit(-odds)
+        # The conditions of the minimum: Q p + β = 0 and Σ p = 1, with Q_aa = Σ_b r_ba², Q_ab = −r_ba r_ab.
+        Q = np.zeros((len(values), k + 1, k + 1))
+        Q[:, :k, :k] = -r * np.swapaxes(r, 1, 2)
+        Q[:, range(k), range(k)] = np.sum(r**2, axis=1) + RIDGE
+        Q[:, k, :k] = Q[:, :k, k] = 1
+        right = np.zeros((len(values), k + 1, 1))
+        right[:, k] = 1
+        chance = np.maximum(np.linalg.solve(Q, right)[:, :k, 0], 0)
+        return np.asarray(chance / chance.sum(axis=1, keepdims=True))
+
+
+@register
+@dataclass(frozen=True)
+class Isotonic:
+    """An increasing step function of the probability of each class, scaled to a sum of 1.
+
+    Of two classes it is that of the second. The least and largest values are so far from 0 and 1 as one
+    sample more would put them.
+
+    Examples
+    --------
+    >>> f, codes = np.array([[-2.0], [-1.0], [1.0], [2.0]] * 9), np.array([0, 1, 0, 1] * 9)
+    >>> fitted = Isotonic.fit(Temperature(1.0), f, codes, np.ones(36))
+    >>> fitted.probabilities(np.array([[-2.0], [0.0], [2.0]]))[:, 1].round(2)
+    array([0.05, 0.5 , 0.95])
+    """
+
+    base: Any
+    thresholds: tuple[np.ndarray, ...]
+    chances: tuple[np.ndarray, ...]
+
+    @classmethod
+    def fit(cls, base: Base, values: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> Isotonic:
+        """Return the functions that fit held-out values best, by squares."""
+        chance = base.probabilities(values)
+        n_classes = chance.shape[1]
+        functions = []
+        for c in [1] if n_classes == 2 else range(n_classes):
+            count = weight[codes == c].sum()
+            least, most = 1 / (weight.sum() - count + 2), (count + 1) / (count + 2)
+            isotonic = IsotonicRegression(y_min=min(least, most), y_max=max(least, most))
+            isotonic.fit(chance[:, c], (codes == c).astype(float), sample_weight=weight)
+            functions.append((isotonic.X_thresholds_, isotonic.y_thresholds_))
+        thresholds, chances = zip(*functions, strict=True)
+        return cls(base, tuple(thresholds), tuple(chances))
+
+    def probabilities(self, values: np.ndarray) -> np.ndarray:
+        """Return the probability of every class, (n, classes)."""
+        before = self.base.probabilities(values)
+        functions = list(zip(self.thresholds, self.chances, strict=True))
+        if len(functions) == 1:
+            positive = np.interp(before[:, 1], *functions[0])
+            return np.stack([1 - positive, positive], axis=1).astype(before.dtype)
+        chance = np.stack([np.interp(p, *each) for p, each in zip(before.T, functions, strict=True)], axis=1)
+        return np.asarray(chance / chance.sum(axis=1, keepdims=True), dtype=before.dtype)
+
+
+Base: TypeAlias = Temperature | Coupling
+Calibrator: TypeAlias = Base | Isotonic
+
+
+def base_for(columns: Columns) -> type[Base]:
+    """Return what makes probabilities of the decision values of such columns.
+
+    Examples
+    --------
+    >>> base_for(OneVsOne(3)).__name__
+    'Coupling'
+    """
+    return Coupling if isinstance(columns, OneVsOne) else Temperature
+
+
+@register
+@dataclass(frozen=True)
+class ConformalScores:
+    """How little the held-out samples were given to their class, 1 − p, and with what weight: both sorted.
+
+    A new sample is like one of them: with a class c in its set where 1 − p_c is at most their quantile, the
+    set contains the right class as often as is asked for (Vovk et al., 2005).
+
+    Examples
+    --------
+    >>> scores = ConformalScores.of(np.array([0.4, 0.1, 0.2, 0.3]), np.ones(4))
+    >>> scores.threshold(0.5), scores.threshold(0.9)
+    (0.3, 1.0)
+    """
+
+    scores: np.ndarray
+    mass: np.ndarray
+
+    @classmethod
+    def of(cls, scores: np.ndarray, weight: np.ndarray) -> ConformalScores:
+        """Sort the scores."""
+        order = np.argsort(scores, kind="stable")
+        return cls(scores[order], np.cumsum(weight[order]))
+
+    def threshold(self, coverage: float) -> float:
+        """Return the quantile, with a new sample at the very end; 1 where there are too few to say."""
+        mean = self.mass[-1] / len(self.mass)
+        row = np.searchsorted(self.mass, coverage * (self.mass[-1] + mean) * (1 - 1e-12))
+        return float(self.scores[row]) if row < len(self.scores) else 1.0
+
+
+def fit_calibrator(
+    kind: str, base: Base, values: np.ndarray, codes: np.ndarray, weight: np.ndarray
+) -> Calibrator:
+    """Return the base, its isotonic version, or for "auto" that with the lower cross-fitted Brier score."""
+    if kind == "temperature":
+        return base
+    fitted = Isotonic.fit(base, values, codes, weight)
+    if kind == "isotonic":
+        return fitted
+    chance = np.empty((len(codes), base.probabilities(values[:1]).shape[1]))
+    for j in range(_FOLDS):
+        test = np.arange(len(codes)) % _FOLDS == j
+        if test.any() and not test.all():
+            part = Isotonic.fit(base, values[~test], codes[~test], weight[~test])
+            chance[test] = part.probabilities(values[test])
+    better = brier(chance, codes, weight) < brier(base.probabilities(values), codes, weight)
+    return fitted if better else base
+
+
+def brier(chance: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> float:
+    """Return the mean squared distance of the probabilities from what happened.
+
+    Examples
+    --------
+    >>> brier(np.array([[0.5, 0.5]]), np.array([1]), np.ones(1))
+    0.5
+    """
+    happened = codes[:, None] == np.arange(chance.shape[1])
+    return float(np.average(np.sum((chance - happened) ** 2, axis=1), weights=weight))
+
+
+def most_likely(logits_at: Any, values: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> float:
+    """Return the temperature whose logits make the labels most likely."""
+    scale = float(np.mean(np.abs(values))) or 1.0
+
+    def loss(log_temperature: float) -> float:
+        chance = log_softmax(logits_at(scale * np.exp(log_temperature)), axis=1)
+        return -float(weight @ chance[np.arange(len(codes)), codes])
+
+    best = minimize_scalar(loss, bounds=(-10.0, 10.0), method="bounded")
+    return scale * float(np.exp(best.x))
+
+
+def _of_classes(values: np.ndarray) -> np.ndarray:
+    """Return a value for each class; two classes share a column, which is that of the second."""
+    return np.hstack([np.zeros_like(values), values]) if values.shape[1] == 1 else values

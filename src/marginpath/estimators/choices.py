@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedShuffleSplit
 
 from .. import metrics
 from ..arrays import Array
@@ -22,7 +21,9 @@ from ..path.run import Rule, resume, run
 from ..path.stopping import CertifiedMargin, Discrepancy, NoImprovement
 from ..problem import Problem
 from ..solvers.base import State
-from ..validation.cross_validation import PathValidation, class_signs
+from ..validation.columns import columns_for
+from ..validation.cross_validation import PathValidation
+from ..validation.splits import StratifiedHoldout
 from .path_fit import Choice, Followed, Follower
 
 _WIDE = 4  # steps in one, where there is a time limit
@@ -44,6 +45,7 @@ class ByFolds(Choice):
             cv=cv,
             scoring=ask.scoring,
             selection=selection,
+            multi_class=fit.multi_class,
             groups=fit.groups,
             sample_weight=fit.fit_weight,
             score_weight=fit.sample_weight,
@@ -117,7 +119,7 @@ class ByHoldout(ByFolds):
 
     def _how(self, seed: int) -> tuple[Any, str]:
         ask = self.classifier
-        split = StratifiedShuffleSplit(1, test_size=ask.validation_fraction, random_state=seed)
+        split = StratifiedHoldout(ask.validation_fraction, seed)
         return split, "smooth" if ask.selection == "one_se" else ask.selection
 
 
@@ -126,8 +128,8 @@ class ByRule(Choice):
 
     def follow(self, gram: Gram, fit: Follower) -> Followed:
         """Let the rule choose."""
-        codes = np.unique(fit.y, return_inverse=True)[1]
-        signs = class_signs(codes, int(codes.max()) + 1)
+        classes, codes = np.unique(fit.y, return_inverse=True)
+        signs = columns_for(len(classes), fit.multi_class).signs(codes)
         problem = Problem(gram, signs, fit.fit_weight, intercept=fit.intercept)
         observe: dict[str, Callable[..., Array]] = {
             "bound": metrics.bound,

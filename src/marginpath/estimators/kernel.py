@@ -17,10 +17,14 @@ from ..gram.choose import diagonal_of, fits, with_gram
 from ..gram.samples import AnyRows, samples_of
 from ..kernels.functions import Gaussian, Kernel, Laplacian, Polynomial, as_kernel
 from ..path.path import Status
+from ..validation.columns import OneVsOne
 from ..validation.widths import SquaredDistances, default_widths
 from .base import BasePathClassifier
 from .path_fit import Choice, Followed, Follower
 
+#: Samples times pairs of classes up to which "auto" compares the classes in pairs: with five folds, an array
+#: over all columns has six times as many numbers, and a step holds some twenty of them.
+_PAIR_NUMBERS = 1_000_000
 _KERNELS = ("rbf", "poly", "linear", "laplacian", "cosine")
 
 
@@ -82,7 +86,15 @@ class MarginPathClassifier(BasePathClassifier):
     intercept_scaling : float
         That constant is its square times a tenth of the mean of k(x, x).
     class_weight : dict or "balanced", optional
-        Weights of the classes, as in scikit-learn.
+        Weights of the classes, as in scikit-learn. Probabilities are those of the samples as they are.
+    multi_class : {"auto", "ovr", "ovo"}
+        More than two classes: each against the rest, or each pair of them, as SVC does, with the class that
+        wins most pairs. "auto" is "ovo"; for Algorithms 1 and 2, and for samples times pairs of over a
+        million, "ovr".
+    calibration : {"temperature", "isotonic", "auto"}
+        How held-out decision values become probabilities: by one temperature, in the order of the decision
+        values; by an increasing function of each class, which may change that order; or by the one with the
+        lower Brier score on held-out samples.
     warm_start : bool
         Let the next fit go on with the path. Samples, labels, weights and all settings that define the path
         must be the same, or it raises; limits such as ``max_iter`` and ``time_limit`` may change.
@@ -108,8 +120,10 @@ class MarginPathClassifier(BasePathClassifier):
         1/λ at that step, to compare with scikit-learn's SVC.
     gamma_ : float or None
         The kernel's gamma.
-    method_, schedule_
+    method_, schedule_, multi_class_
         What "auto" stood for.
+    columns_ : OneVsRest or OneVsOne
+        How the classes became columns, and what the columns of coefficients stand for.
     support_ : array of int
         The samples with a coefficient in any column.
     dual_coef_ : array (n_columns, n_support)
@@ -129,6 +143,8 @@ class MarginPathClassifier(BasePathClassifier):
         its objective, the largest of its columns: "gap".
     out_of_fold_ : array
         The decision value of every training sample by the fold that held it out, at the chosen step.
+    calibrator_, conformal_ : Temperature or Isotonic, ConformalScores
+        What makes probabilities, and sets of classes, of decision values.
     margin_bounds_ : (lower, upper)
         Bounds on the maximum margin, one for each column, proved by steps of the path; with any intercept,
         or of the problem with the constant where that is not 0.
@@ -186,6 +202,8 @@ class MarginPathClassifier(BasePathClassifier):
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: Any = None,
+        multi_class: str = "auto",
+        calibration: str = "temperature",
         warm_start: bool = False,
         cache_size: float | str = "auto",
         n_jobs: int | None = None,
@@ -214,6 +232,8 @@ class MarginPathClassifier(BasePathClassifier):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
+        self.multi_class = multi_class
+        self.calibration = calibration
         self.warm_start = warm_start
         self.cache_size = cache_size
         self.n_jobs = n_jobs
@@ -240,6 +260,13 @@ class MarginPathClassifier(BasePathClassifier):
                 f"gamma='tuned' chooses the width of kernel='rbf' by stopping='cv' or 'holdout'; got "
                 f"kernel={self.kernel!r} and stopping={self.stopping!r}."
             )
+
+    def _resolved_multi_class(self, n_samples: int, n_classes: int) -> str:
+        """Return "ovo" for "auto" where a step costs the samples of a pair, and there is room for all."""
+        numbers = n_samples * OneVsOne(n_classes).n_columns
+        if self.multi_class == "auto" and self.method_ == "coordinate" and numbers <= _PAIR_NUMBERS:
+            return "ovo"
+        return super()._resolved_multi_class(n_samples, n_classes)
 
     def _prepare(self, X: Any, sample_weight: np.ndarray | None) -> None:
         self.gamma_ = None if self.gamma == "tuned" else self._resolved_gamma(X, sample_weight)

@@ -26,11 +26,13 @@ class LinearMarginPathClassifier(BasePathClassifier):
     Parameters
     ----------
     method, schedule, stopping, cv, scoring, selection, noise_level, validation_fraction, n_iter_no_change, \
-tol, max_iter, time_limit, path_tol, class_weight, warm_start, n_jobs, random_state, verbose
+tol, max_iter, time_limit, path_tol, class_weight, calibration, warm_start, n_jobs, random_state, verbose
         As in :class:`MarginPathClassifier`.
     fit_intercept : bool
         Whether there is an intercept, which is not penalized. Algorithms 1 and 2, clusters, stopping="margin"
         and :class:`marginpath.LeaveOneOut` add a constant feature instead, whose weight is penalized.
+    multi_class : {"auto", "ovr", "ovo"}
+        More than two classes: each against the rest, which is "auto", or each pair of them.
     intercept_scaling : float
         The square of that feature is a tenth of the mean of ‖x‖², times the square of this.
 
@@ -39,8 +41,9 @@ tol, max_iter, time_limit, path_tol, class_weight, warm_start, n_jobs, random_st
     coef_ : array (n_columns, n_features)
     intercept_ : array (n_columns,)
         Two classes share one column.
-    classes_, step_, n_iter_, C_, method_, schedule_, constant_, X_fit_, codes_, path_, models_, \
-cv_results_, out_of_fold_, margin_bounds_, margin_proofs_, separable_, n_features_in_, feature_names_in_
+    classes_, step_, n_iter_, C_, method_, schedule_, multi_class_, columns_, constant_, \
+X_fit_, codes_, path_, models_, cv_results_, out_of_fold_, calibrator_, conformal_, margin_bounds_, \
+margin_proofs_, separable_, n_features_in_, feature_names_in_
         As in :class:`MarginPathClassifier`.
 
     Examples
@@ -75,6 +78,8 @@ cv_results_, out_of_fold_, margin_bounds_, margin_proofs_, separable_, n_feature
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: Any = None,
+        multi_class: str = "auto",
+        calibration: str = "temperature",
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -96,6 +101,8 @@ cv_results_, out_of_fold_, margin_bounds_, margin_proofs_, separable_, n_feature
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
+        self.multi_class = multi_class
+        self.calibration = calibration
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state

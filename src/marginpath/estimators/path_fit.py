@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from abc import ABC, abstractmethod
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -32,6 +33,7 @@ SWEEPS, FEATURE_SWEEPS = replace(DEFAULT_SOLVER, sweeps=3, passes=3), replace(DE
 RATIO = {"coordinate": SWEEPS.ratio, "inertial": 1.05, "gradient": 1.02}
 STEPS = {"coordinate": 100, "inertial": 1000, "gradient": 3000}
 
+_PROOF_COLUMNS = 200  # of steps that are the best of some column: pairs of classes are many
 _PROOF_NUMBERS = 1e9  # entries times columns that are multiplied to prove bounds on the margin
 
 
@@ -120,6 +122,7 @@ class Follower:
     method: str
     seed: int
     y: np.ndarray
+    multi_class: str = "ovr"
     sample_weight: np.ndarray | None = None
     fit_weight: np.ndarray | None = None
     groups: Any = None
@@ -140,11 +143,16 @@ class Follower:
         return followed
 
     def proofs(self, problem: Problem, path: Path) -> MarginProofs:
-        """Prove bounds on the maximum margin at as many steps as cost little; if late, at the best only."""
+        """Prove bounds on the maximum margin at as many steps as cost little; if late, at the best only.
+
+        Of many columns, at the steps that are the best of most of them.
+        """
         assert path.models is not None
         estimates = path["estimated_margin_bounds"][1:]
-        best = {1 + int(i) for i in (*estimates[:, 0].argmax(axis=0), *estimates[:, 1].argmin(axis=0))}
-        room = 0 if self.late else int(_PROOF_NUMBERS / (problem.gram.numbers * problem.shape[1]))
+        columns = problem.shape[1]
+        room = 0 if self.late else int(_PROOF_NUMBERS / (problem.gram.numbers * columns))
+        rows = Counter([*estimates[:, 0].argmax(axis=0), *estimates[:, 1].argmin(axis=0)])
+        best = {1 + int(row) for row, _ in rows.most_common(max(room, _PROOF_COLUMNS // columns, 1))}
         spread = np.linspace(1, len(estimates), max(0, min(room, len(estimates)) - len(best)))
         return MarginProofs.of(problem, sorted({0} | best | {round(s) for s in spread}), path.models.u)
 

@@ -17,6 +17,7 @@ MAY_CHANGE = (
     "tol",
     "n_iter_no_change",
     "selection",
+    "calibration",
     "cache_size",
     "n_jobs",
     "verbose",
@@ -36,7 +37,7 @@ def defined_by(
     Traceback (most recent call last):
         ...
     ValueError: warm_start=True goes on with the same samples and classes and the same settings, but gamma
-    differ(s) from the last fit. Only max_iter, time_limit, tol, n_iter_no_change, selection,
+    differ(s) from the last fit. Only max_iter, time_limit, tol, n_iter_no_change, selection, calibration,
     cache_size, n_jobs, verbose may change; set warm_start=False to begin anew.
     """
     kept = {name: _copied(value) for name, value in settings.items() if name not in MAY_CHANGE}

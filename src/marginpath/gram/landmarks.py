@@ -31,7 +31,7 @@ class LandmarkGram(LinearGram):
 
     Attributes
     ----------
-    landmarks : array of int (m,)
+    chosen : array of int (m,)
         The rows that are landmarks. They may be fewer than asked for: those that the others determine, such
         as equal rows, are left out.
     trace_error : float
@@ -41,7 +41,7 @@ class LandmarkGram(LinearGram):
     def __init__(
         self, X: Array, kernel: Kernel, landmarks: np.ndarray, root: np.ndarray, constant: float
     ) -> None:
-        self.samples, self.kernel, self.landmarks, self.constant = X, kernel, landmarks, constant
+        self.kernel, self.chosen, self.constant = kernel, landmarks, constant
         self.points = take_rows(X, landmarks)
         self.root = root
         features = _features(X, self.points, kernel, root)
@@ -59,7 +59,7 @@ class LandmarkGram(LinearGram):
         >>> X = np.random.default_rng(0).standard_normal((50, 2))
         >>> gram = mp.Gram.landmarks(X, mp.Gaussian(1.0), 20)
         >>> V = np.ones((50, 1))
-        >>> values = mp.Gaussian(1.0)(X, X[gram.landmarks]) @ gram.on_landmarks(V)
+        >>> values = mp.Gaussian(1.0)(X, X[gram.chosen]) @ gram.on_landmarks(V)
         >>> bool(np.allclose(values, gram @ V, atol=1e-4))
         True
         """

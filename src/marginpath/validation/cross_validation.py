@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import check_cv
 
 from ..arrays import Array, take_columns, to_numpy
 from ..certificates.bounds import estimated_margin_bounds
@@ -25,7 +24,10 @@ from ..path.stopping import NoImprovement
 from ..problem import Problem
 from ..solvers import CoordinateDescent, Solver
 from ..solvers.base import State
+from .columns import columns_for
+from .proper import log_loss
 from .scores import OutOfFold
+from .splits import held_out_samples
 
 #: The solver of :func:`cross_validate_path` where none is given.
 DEFAULT_SOLVER = CoordinateDescent(tol=0.01)
@@ -44,17 +46,22 @@ class CrossValidatedPath:
         (steps, 2, classes) are those of the latter; :func:`margin_bounds` of ``u`` proves them.
         ``path.models`` has the model of all the data at every step: ``path.models.u(step)``.
     classes : array
-        The classes; ``u[:, c]`` separates class c from the rest. Two classes share one column (n,).
+        The classes; ``u[:, c]`` separates class c from the rest, or for multi_class="ovo" the classes of pair
+        c. Two classes share one column (n,).
     step : int
         The chosen step.
     C : float
         1/λ at that step, to compare with scikit-learn's SVC.
-    u : array (n,) or (n, classes)
+    u : array (n,) or (n, columns)
         The dual variable of the model of all the data at that step.
     out_of_fold : array (n,) or (n, classes)
         Decision values of every sample at that step, each by the fold that did not see it.
+    held_out : array (n, columns)
+        The same of the columns.
     steps, split_scores, mean_scores, std_scores : arrays
         The scores of every fold along the path.
+    majority, majority_score : int, float
+        Which class is the most frequent, and the mean accuracy of an answer that is always this one.
     """
 
     path: Path
@@ -63,8 +70,11 @@ class CrossValidatedPath:
     C: float
     u: np.ndarray
     out_of_fold: np.ndarray
+    held_out: np.ndarray = field(repr=False)
     steps: np.ndarray = field(repr=False)
     split_scores: np.ndarray = field(repr=False)
+    majority: int = 0
+    majority_score: float = 0.0
 
     @property
     def models(self) -> ModelHistory:
@@ -96,6 +106,7 @@ def cross_validate_path(
     cv: Any = 5,
     scoring: str | Callable[..., float] | None = None,
     selection: str = "smooth",
+    multi_class: str = "ovr",
     growth: float | None = None,
     steps: int = 100,
     groups: Array | None = None,
@@ -112,16 +123,20 @@ def cross_validate_path(
     gram : Gram
         The kernel matrix of all the samples: one for all folds.
     y : array (n,)
-        Class labels of any kind. Two classes make one column, more are taken one against the rest.
+        Class labels of any kind. Two classes make one column.
     cv : int, splitter or iterable
-        As in scikit-learn; an int means stratified folds.
+        As in scikit-learn; an int means stratified folds. A class with fewer samples than folds is trained on
+        in all of them, with a warning: see :func:`held_out_samples`.
     scoring : str or callable, optional
         A scorer that needs only decision values or labels; None is the accuracy.
     selection : {"smooth", "best", "one_se"}
-        The step of the best mean score, the first of them. "smooth": each mean averaged with those of
+        The step of the best mean score; of equal ones, that of the least log loss of the held-out decision
+        values, scaled and shifted (:func:`log_loss`). "smooth": each mean averaged with those of
         neighbours with a similar C, whose models are nearly the same, so that luck chooses less. "best":
         each by itself. "one_se": the first step within one standard error of the best, a more regularized
         model.
+    multi_class : {"ovr", "ovo"}
+        More than two classes: a column for each against the rest, or for each pair of them, which then vote.
     growth : float, optional
         Stop when 1/λ has grown by this factor since the best score; the plateau at the start, where
         every sample is given to the larger class, does not count. None is 30 for two classes and 100 for
@@ -143,7 +158,14 @@ def cross_validate_path(
     True
     """
     validation = PathValidation(
-        gram, y, cv=cv, scoring=scoring, selection=selection, groups=groups, sample_weight=sample_weight
+        gram,
+        y,
+        cv=cv,
+        scoring=scoring,
+        selection=selection,
+        multi_class=multi_class,
+        groups=groups,
+        sample_weight=sample_weight,
     )
     stop = NoImprovement("scores", validation.patience if growth is None else growth)
     path = validation.run(
@@ -167,6 +189,7 @@ class PathValidation:
         cv: Any = 5,
         scoring: str | Callable[..., float] | None = None,
         selection: str = "smooth",
+        multi_class: str = "ovr",
         groups: Array | None = None,
         sample_weight: Array | None = None,
         score_weight: Array | None = None,
@@ -181,23 +204,22 @@ class PathValidation:
                 f"y must hold one label for each of the {gram.shape[0]} samples and at least two classes, "
                 f"got shape {labels.shape} and {len(self.classes)} class(es)."
             )
-        splitter = check_cv(cv, labels, classifier=True)
-        splits = [test for _, test in splitter.split(np.zeros(len(labels)), labels, groups)]
-        _check_folds(splits, codes, self.classes)
+        splits = held_out_samples(cv, labels, groups)
         if selection == "one_se" and len(splits) < 2:
             raise ValueError("selection='one_se' needs at least two folds to tell an error; there is one.")
         self.selection = selection
-        signs = class_signs(codes, len(self.classes))
+        columns = columns_for(len(self.classes), multi_class)
+        self.signs = signs = columns.signs(codes)
         self.problem = Problem(gram, fold_columns(signs, splits), sample_weight, intercept=intercept)
         self.model_columns = len(splits) + (len(splits) + 1) * np.arange(signs.shape[1])
         weight = sample_weight if score_weight is None else score_weight
-        self.judge = OutOfFold(splits, signs.shape[1], labels, self.classes, scoring, weight)
+        self.judge = OutOfFold(splits, columns, labels, self.classes, scoring, weight)
 
     def run(self, solver: Solver[Any], steps: int, *, stop: Rule | None, **settings: Any) -> Path:
         """Run all folds and all the data at once; settings as in :func:`run`.
 
         The path keeps the models of all the data and, under "out_of_fold", what the folds say of the samples
-        that they did not see, (steps, n, classes).
+        that they did not see, (steps, n, columns).
         """
         settings = {"observe": self._observers, "models": self.model_columns, "keep": 0, **settings}
         return run(solver, self.problem, steps, stop=stop, **settings)
@@ -216,21 +238,32 @@ class PathValidation:
         reached = path["gap"][1:] <= getattr(path.solver, "gap_tol", np.inf)
         # Nor is a step with an empty box, or one that is not yet what its C says.
         mean = np.where((C > 0) & (reached if reached.any() else True), mean, -np.inf)
-        best = int(np.argmax(mean >= mean.max() - 1e-7))  # the first one, whatever the rounding
+        best = self._likeliest(path, np.flatnonzero(mean >= mean.max() - 1e-7))  # whatever the rounding
         if self.selection == "one_se":
             error = split_scores[1 + best].std(ddof=1) / np.sqrt(split_scores.shape[1])
             best = int(np.argmax(mean >= mean[best] - error))
-        step = int(path.steps[best + 1])
+        step, held_out = int(path.steps[best + 1]), path.rows.at("out_of_fold", best + 1)
         return CrossValidatedPath(
             path=path.without("out_of_fold"),
             classes=self.classes,
             step=step,
             C=float(C[best]),
             u=self.judge.squeezed(path.models.u(step)),
-            out_of_fold=self.judge.squeezed(path.rows.at("out_of_fold", best + 1)),
+            out_of_fold=self.judge.squeezed(self.judge.columns.values(held_out)),
+            held_out=held_out,
             steps=path.steps,
             split_scores=split_scores,
+            majority=self.judge.majority,
+            majority_score=self.judge.majority_score,
         )
+
+    def _likeliest(self, path: Path, equals: np.ndarray) -> int:
+        """Return which of the steps with equal scores tells most: the least log loss of its decisions."""
+        if len(equals) == 1:
+            return int(equals[0])
+        weight = self.judge.weight
+        losses = np.array([log_loss(path.rows.at("out_of_fold", t + 1), self.signs, weight) for t in equals])
+        return int(equals[np.argmax(losses <= losses.min() + 1e-7)])  # at first, u only grows by a factor
 
     @property
     def patience(self) -> float:
@@ -262,7 +295,7 @@ class PathValidation:
 
     @cached_property
     def models_alone(self) -> Problem:
-        """The problem of all the data, a column for each class."""
+        """The problem of all the data alone."""
         gram = self.problem.gram
         return self.problem.columns(gram.xp.asarray(self.model_columns, device=gram.device))
 
@@ -286,38 +319,20 @@ def smoothed(values: np.ndarray, C: np.ndarray) -> np.ndarray:
     return np.asarray((weight * values[near]).sum(axis=1) / weight.sum(axis=1))
 
 
-def class_signs(codes: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return labels ±1, a column for each class against the rest; two classes share one column.
-
-    Examples
-    --------
-    >>> class_signs(np.array([0, 1, 1]), 2).T
-    array([[-1.,  1.,  1.]])
-    """
-    signs = np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
-    return signs[:, 1:] if n_classes == 2 else signs
-
-
 def fold_columns(signs: np.ndarray, splits: list[np.ndarray]) -> np.ndarray:
-    """Return labels (n, classes × (folds + 1)): each class's folds with their test rows 0, then all."""
+    """Return labels (n, columns × (folds + 1)): each column's folds with their test rows 0, then all."""
     columns = np.repeat(signs[:, :, None], len(splits) + 1, axis=2)
     for j, test in enumerate(splits):
         columns[test, :, j] = 0
     return columns.reshape(len(signs), -1)
 
 
-def _check_folds(splits: list[np.ndarray], codes: np.ndarray, classes: np.ndarray) -> None:
-    counts = np.bincount(codes)
-    for j, test in enumerate(splits):
-        left = counts - np.bincount(codes[test], minlength=len(classes))
-        if np.any(left == 0):
-            raise ValueError(
-                f"Fold {j} leaves no sample of class {classes[np.argmin(left)]} to train on "
-                f"({counts[np.argmin(left)]} in all). Use fewer folds, or a splitter that stratifies."
-            )
-
-
 def _largest_gap(problem: Problem, state: State) -> Array:
+    """Return the largest gap of the columns, by the samples that count in them."""
+    if problem.packed is not None:
+        index, problem = problem.packed
+        u, scores = (np.take_along_axis(values, index, axis=0) for values in (state.u, state.scores))
+        state = State(t=state.t, u=u, scores=scores, bound=state.bound)
     return problem.xp.max(gap(problem, state))
 
 

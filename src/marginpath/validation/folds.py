@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, device, namespace
+from .columns import Columns
 
 
 class HeldOut:
@@ -18,18 +19,19 @@ class HeldOut:
         The test samples of every fold.
     codes : array (n,)
         The classes of the samples, as 0, 1, ….
-    n_classes : int
-        Columns of every fold: 1 for two classes.
+    columns : Columns
+        What the columns of a fold stand for.
     weight : array (n,), optional
         Of the samples in the accuracy.
-    like : array (n, n_classes × (folds + 1))
+    like : array (n, columns × (folds + 1))
         The scores, for their library and device.
 
     Examples
     --------
     >>> import array_api_strict as xp
+    >>> from marginpath.validation.columns import OneVsRest
     >>> scores = xp.asarray([[-1.0, 2.0, 0.0], [3.0, -4.0, 0.0]])  # two folds, then all the data
-    >>> held = HeldOut([np.array([0]), np.array([1])], np.array([1, 0]), 1, None, scores)
+    >>> held = HeldOut([np.array([0]), np.array([1])], np.array([1, 0]), OneVsRest(2), None, scores)
     >>> held.decisions(scores), held.accuracies(scores)
     (Array([[1.],
        [4.]], dtype=array_api_strict.float64), Array([1., 0.], dtype=array_api_strict.float64))
@@ -39,12 +41,12 @@ class HeldOut:
         self,
         splits: list[np.ndarray],
         codes: np.ndarray,
-        n_classes: int,
+        columns: Columns,
         weight: np.ndarray | None,
         like: Array,
     ) -> None:
         xp, n, folds = namespace(like), len(codes), len(splits)
-        self.shape = n, n_classes, folds + 1
+        self.columns, self.shape = columns, (n, columns.n_columns, folds + 1)
         last, share = np.full(n, -1), np.zeros((n, folds))
         for j, test in enumerate(splits):
             last[test] = j
@@ -69,11 +71,11 @@ class HeldOut:
     def accuracies(self, scores: Array) -> Array:
         """Return the share of the held-out samples of every fold that get their class."""
         xp = namespace(scores)
-        held = self._folds(scores)
-        found = xp.argmin(held, axis=1) if self.shape[1] > 1 else xp.astype(held[:, 0, :] < 0, xp.int64)
-        right = xp.astype(found == self._codes, xp.float64)
+        values = self.columns.values(-xp.permute_dims(self._folds(scores), (0, 2, 1)))
+        index = xp.argmax(values, axis=2) if self.shape[1] > 1 else xp.astype(values[:, :, 0] > 0, xp.int64)
+        right = xp.astype(index == self._codes, xp.float64)
         return xp.sum(right * self._share, axis=0)
 
     def _folds(self, scores: Array) -> Array:
-        """View the scores as (n, classes, folds), without the models of all the data."""
+        """View the scores as (n, columns, folds), without the models of all the data."""
         return namespace(scores).reshape(scores, self.shape)[:, :, :-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.metrics import get_scorer
 from ..arrays import Array, is_numpy, to_numpy
 from ..problem import Problem
 from ..solvers.base import State
+from .columns import Columns, OneVsOne
 from .folds import HeldOut
 
 
@@ -21,23 +23,27 @@ class OutOfFold:
     def __init__(
         self,
         splits: list[np.ndarray],
-        n_classes: int,
+        columns: Columns,
         labels: np.ndarray,
         classes: np.ndarray,
         scoring: str | Callable[..., float] | None,
         weight: Array | None = None,
     ) -> None:
-        self.splits, self.n_classes, self.labels, self.classes = splits, n_classes, labels, classes
+        self.splits, self.columns, self.labels, self.classes = splits, columns, labels, classes
         self.scorer = None if scoring is None else _scorer(scoring)
         self.weight = None if weight is None else to_numpy(weight)
         self._held_out: HeldOut | None = None
 
     def decisions(self, problem: Problem, state: State) -> Array:
-        """Return what the last fold that held a sample out decides, (n, classes); NaN where none did."""
+        """Return what the last fold that held a sample out decides, (n, columns); NaN where none did.
+
+        Those of pairs are many and kept in float32.
+        """
         if not is_numpy(state.scores):
             return self._where_they_are(state).decisions(state.scores)
-        scores = self._by_class(state.scores)
-        values = np.full(scores.shape[:2], np.nan, dtype=scores.dtype)
+        scores = self._by_column(state.scores)
+        dtype = np.float32 if isinstance(self.columns, OneVsOne) else scores.dtype
+        values = np.full(scores.shape[:2], np.nan, dtype=dtype)
         for j, test in enumerate(self.splits):
             values[test] = -scores[test, :, j]
         return values
@@ -46,14 +52,28 @@ class OutOfFold:
         """Return the score of every fold."""
         if self.scorer is None and not is_numpy(state.scores):
             return self._where_they_are(state).accuracies(state.scores)
-        scores = self._by_class(state.scores)
+        scores = self._by_column(state.scores)
+        decided = (self.columns.values(-scores[test, :, j]) for j, test in enumerate(self.splits))
         return np.array(
-            [self._score(self.squeezed(-scores[test, :, j]), test) for j, test in enumerate(self.splits)]
+            [self._score(self.squeezed(f), test) for f, test in zip(decided, self.splits, strict=True)]
         )
+
+    @property
+    def majority(self) -> int:
+        """Which class has the most weight."""
+        codes = np.searchsorted(self.classes, self.labels)
+        return int(np.argmax(np.bincount(codes, self.weight, minlength=len(self.classes))))
+
+    @property
+    def majority_score(self) -> float:
+        """The mean accuracy over the folds of giving all samples to that class."""
+        right = self.labels == self.classes[self.majority]
+        weight = np.ones(len(right)) if self.weight is None else self.weight
+        return float(np.mean([np.average(right[test], weights=weight[test]) for test in self.splits]))
 
     def squeezed(self, values: np.ndarray) -> np.ndarray:
         """Return (n,) for two classes, which share a column."""
-        return values[:, 0] if self.n_classes == 1 else values
+        return values[:, 0] if self.columns.n_columns == 1 else values
 
     def _score(self, decision: np.ndarray, test: np.ndarray) -> float:
         fitted = _Scored(decision, self.classes)
@@ -61,18 +81,20 @@ class OutOfFold:
         if self.scorer is None:
             return float(np.average(fitted.predict(None) == self.labels[test], weights=weight))
         extra = {"sample_weight": weight} if weight is not None and _takes_weight(self.scorer) else {}
-        return float(self.scorer(fitted, decision, self.labels[test], **extra))
+        with warnings.catch_warnings():  # a class that is rare is not in every fold
+            warnings.filterwarnings("ignore", "y_pred contains classes not in y_true", UserWarning)
+            return float(self.scorer(fitted, decision, self.labels[test], **extra))
 
     def _where_they_are(self, state: State) -> HeldOut:
         """Return what judges scores that are no NumPy array, made once."""
         if self._held_out is None:
             codes = np.searchsorted(self.classes, self.labels)
-            self._held_out = HeldOut(self.splits, codes, self.n_classes, self.weight, state.scores)
+            self._held_out = HeldOut(self.splits, codes, self.columns, self.weight, state.scores)
         return self._held_out
 
-    def _by_class(self, values: Array) -> np.ndarray:
-        """View (n, classes × (folds + 1)) as (n, classes, folds + 1)."""
-        return to_numpy(values).reshape(-1, self.n_classes, len(self.splits) + 1)
+    def _by_column(self, values: Array) -> np.ndarray:
+        """View (n, columns × (folds + 1)) as (n, columns, folds + 1)."""
+        return to_numpy(values).reshape(-1, self.columns.n_columns, len(self.splits) + 1)
 
 
 class _Scored(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

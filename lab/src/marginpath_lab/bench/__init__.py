@@ -38,6 +38,7 @@ NAMES = (
     "gpu",
     "dask",
     "accuracy",
+    "accuracy-tuned",
     "path",
 )
 

@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from marginpath import datasets
 from marginpath.datasets import Dataset
+from marginpath.datasets.downloads import own_file
 from marginpath.estimators import MarginPathClassifier
 
 from . import data as sets
@@ -29,6 +30,11 @@ from .measure import Benchmark, Contestant, Entry, Facts, Task
 FLIPPED = (0.0, 0.1, 0.2)
 #: Draws of a synthetic set in a round: five rounds make twenty.
 DRAWS = 4
+#: Tables with several classes, read from the folder of MARGINPATH_DATA where it has them. What the classifier
+#: does with several classes was decided on five others: glass, page-blocks, satimage, soybean and vowel.
+SEVERAL_CLASSES = ("letter", "pendigits", "segment", "vehicle", "yeast")
+#: Training samples of such a table.
+_TABLE = 1200
 #: Of a set: training samples where there are labels to flip, training samples and samples where it is large.
 _NOISY, _TRAIN, _ROWS = 400, 1500, 5000
 
@@ -91,11 +97,18 @@ def tasks(quick: bool) -> Iterator[Task]:
     """Yield real sets as they are, and synthetic ones with some labels flipped."""
     size = 100 if quick else None
     for name, load in (dict(list(REAL.items())[:1]) if quick else REAL).items():
-        yield _task(name, partial(_split, load, size=size or _TRAIN), 1, quick)
+        yield _task(name, partial(split, load, size=size or _TRAIN), 1, quick)
+    for name in () if quick else tables():
+        yield _task(name, partial(split, partial(sets.table, name), size=_TABLE), 1, quick)
     for name, make in (dict(list(SYNTHETIC.items())[:1]) if quick else SYNTHETIC).items():
         for share in FLIPPED[::2] if quick else FLIPPED:
             draw = partial(_synthetic, make, share=share, size=size or _NOISY)
             yield _task(flipped(name, share), draw, 1 if quick else DRAWS, quick)
+
+
+def tables() -> list[str]:
+    """Return which of the tables are there."""
+    return [name for name in SEVERAL_CLASSES if own_file(f"more/{name}.npz") is not None]
 
 
 def flipped(name: str, share: float) -> str:
@@ -120,7 +133,7 @@ def _task(name: str, draw: Callable[[int], Dataset], each: int, quick: bool) -> 
     return Task(name, drawn, small, contestants)
 
 
-def _split(load: Callable[[], Dataset], seed: int, size: int) -> Dataset:
+def split(load: Callable[[], Dataset], seed: int, size: int) -> Dataset:
     """Return a random part of a set, split and scaled: at most ``size`` for training, half of a small set."""
     whole = load()
     X, X_test, y, y_test = train_test_split(
@@ -194,8 +207,12 @@ def conclude(entries: Sequence[Entry]) -> Facts:
     if not found:
         return {}
     worst = min(found, key=lambda task: found[task][0])
+    several = [found[name][0] for name in SEVERAL_CLASSES if name in found]
     return {
         "sets": len(found),
+        **(
+            {"mean of the tables with several classes (wanted: at least 0)": mean(several)} if several else {}
+        ),
         "mean of ours − theirs in points (wanted: at least −0.2)": mean(d for d, _ in found.values()),
         "worst set": f"{worst}: {found[worst][0]:.2f} ± {found[worst][1]:.2f}",
         "sets worse than −1 point beyond the standard error (wanted: 0)": sum(

@@ -10,6 +10,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 
 from marginpath import datasets
 from marginpath.datasets import Dataset
+from marginpath.datasets.downloads import own_file
 
 #: Samples of the data that contestants warm up on.
 SMALL = 240
@@ -86,6 +87,24 @@ def newsgroups() -> Dataset:
 def a9a() -> Dataset:
     """Return a9a."""
     return datasets.load_a9a()
+
+
+def table(name: str) -> Dataset:
+    """Return a set that the folder of MARGINPATH_DATA has as more/NAME.npz, with the arrays X and y.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where the folder has no such file.
+    """
+    file = own_file(f"more/{name}.npz")
+    if file is None:
+        raise FileNotFoundError(
+            f"{name} is read from more/{name}.npz, with the arrays X and y, in the folder that the variable "
+            f"MARGINPATH_DATA names; there is no such file."
+        )
+    with np.load(file) as stored:
+        return Dataset(name, stored["X"], stored["y"], None, None, ())
 
 
 def with_constant(X: sp.csr_array) -> sp.csr_array:

@@ -22,7 +22,8 @@ from marginpath.arrays import to_numpy
 from marginpath.datasets import Dataset
 from marginpath.devices import torch_device
 from marginpath.gram.device import DeviceTiledGram
-from marginpath.validation.cross_validation import CrossValidatedPath, PathValidation, class_signs
+from marginpath.validation.columns import class_signs
+from marginpath.validation.cross_validation import CrossValidatedPath, PathValidation
 
 from . import data as sets
 from .device import ceilings, described, forget_peak, has_gpu, need_gpu, peak, seconds_of, wait

@@ -17,7 +17,8 @@ from marginpath.arrays import blocks
 from marginpath.datasets import Dataset
 from marginpath.gram.filling import without_zeros
 from marginpath.parallel import for_each
-from marginpath.validation.cross_validation import DEFAULT_SOLVER, class_signs
+from marginpath.validation.columns import class_signs
+from marginpath.validation.cross_validation import DEFAULT_SOLVER
 
 from . import data as sets
 from .measure import Benchmark, Contestant, Entry, Facts, Task

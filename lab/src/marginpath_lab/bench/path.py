@@ -20,7 +20,6 @@ from marginpath import datasets
 from marginpath.datasets import Dataset
 from marginpath.datasets.downloads import FOLDER_VARIABLE, own_file
 from marginpath.estimators import MarginPathClassifier
-from marginpath.validation.cross_validation import class_signs
 
 from . import data as sets
 from . import peers
@@ -44,7 +43,7 @@ class Path:
     def run(self, data: Dataset) -> Any:
         """Fit it."""
         with peers.quiet():  # a class may have fewer samples than there are folds
-            self.clf = MarginPathClassifier(random_state=0).fit(data.X, data.y)
+            self.clf = MarginPathClassifier(multi_class="ovr", random_state=0).fit(data.X, data.y)
         return self.clf
 
     def judge(self, clf: Any, data: Dataset) -> Facts:
@@ -62,7 +61,7 @@ class References:
     def run(self, data: Dataset) -> Models:
         """Fit each column at every C, one on each core."""
         clf = self.ours.clf
-        C, signs = bounds(clf), class_signs(clf.codes_, len(clf.classes_))
+        C, signs = bounds(clf), clf.columns_.signs(clf.codes_)
         with peers.quiet(), ThreadPoolExecutor(cores()) as workers:
             columns = [_fit_column(data.X, y, C, clf.gamma_, workers) for y in signs.T]
         return Models(np.array([a for a, _ in columns]), np.array([b for _, b in columns]))

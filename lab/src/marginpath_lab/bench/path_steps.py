@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
 from marginpath.datasets import Dataset
-from marginpath.validation.cross_validation import class_signs
 
 from .measure import Entry, Facts, Series
 from .objectives import Objectives
@@ -77,7 +76,7 @@ def compare(clf: Any, references: Models, data: Dataset) -> Series:
     whole = series[f"training error, {OURS}"] - series[f"training error, {THEIRS}"]
     series["points, all"] = 100 * np.abs(whole)
     columns = []
-    for j, y in enumerate(class_signs(clf.codes_, len(clf.classes_)).T):
+    for j, y in enumerate(clf.columns_.signs(clf.codes_).T):
         own, reference = (models.objectives(K, y, C, j) for models in (ours, references))
         points = 100 * np.abs(own.error - reference.error)
         proof = {"gap": own.gap, "imbalance": own.imbalance}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...validation.columns import OneVsOne
 from ..modelfile import Model
 
 
@@ -46,9 +47,13 @@ def suspicion(model: Model) -> Suspicion:
     if decision is None:
         decision = clf.decision_function(clf.X_fit_)
     contradiction, suggested = _contradiction(np.nan_to_num(decision), codes, n_classes)
-    own = np.zeros_like(codes) if n_classes == 2 else codes
+    weights = -clf.models_.u(clf.n_iter_)
+    if isinstance(clf.columns_, OneVsOne):  # a row is in many pairs
+        own, weight = None, weights.max(axis=1)
+    else:
+        own = np.zeros_like(codes) if n_classes == 2 else codes
+        weight = weights[np.arange(len(codes)), own]
     at_bound = sum(states(clf, step, own) == 2 for step in range(1, clf.n_iter_ + 1))
-    weight = -clf.models_.u(clf.n_iter_)[np.arange(len(codes)), own]
     return Suspicion(contradiction, suggested, np.asarray(at_bound), weight)
 
 

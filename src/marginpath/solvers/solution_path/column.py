@@ -47,12 +47,12 @@ def solve(
 ) -> Any:
     """Work on sets of samples until the gap is small; the rows are a stored matrix. Return the offset."""
     for _ in range(rounds):
-        beta, index, eps = plan(y, low, high, z, f, tied, tol, working_set)
+        beta, index, eps, _ = plan(y, low, high, z, f, tied, tol, working_set)
         m = index.size
         if m == 0 or stop[0]:
             return beta
         part = Part(index, index, rows, np.empty((m, m), rows.dtype), np.zeros(m, np.bool_))
-        steps = improve(part, diagonal, y, low, high, z, f, tied, eps)
+        steps = improve(part, index, diagonal, y, low, high, z, f, tied, eps)
         moved, count = np.empty(m, np.int64), 0
         for c in range(m):
             if steps[c] != 0:
@@ -63,21 +63,66 @@ def solve(
 
 
 @compiled
+def solve_packed(
+    rows: Any,
+    own: Any,
+    diagonal: Any,
+    y: Any,
+    low: Any,
+    high: Any,
+    z: Any,
+    field: Any,
+    tied: bool,
+    tol: float,
+    working_set: int,
+    rounds: int,
+    stop: Any,
+) -> Any:
+    """Do the same where all but the samples ``own`` are left out; the field is that of all samples."""
+    f = np.empty(own.size)
+    for _ in range(rounds):
+        for i in range(own.size):
+            f[i] = field[own[i]]
+        beta, index, eps, factor = plan(y, low, high, z, f, tied, tol, working_set)
+        m = index.size
+        if m == 0 or stop[0]:
+            if factor != 1:
+                for i in range(field.size):
+                    field[i] *= factor
+            return beta
+        where = own[index]
+        part = Part(where, where, rows, np.empty((m, m), rows.dtype), np.zeros(m, np.bool_))
+        steps = improve(part, index, diagonal, y, low, high, z, f, tied, eps)
+        count = 0
+        for c in range(m):
+            if steps[c] != 0:
+                where[count], steps[count] = where[c], steps[c]
+                count += 1
+        follow(rows, where[:count], steps, field)
+    for i in range(own.size):
+        f[i] = field[own[i]]
+    return survey(y, low, high, z, f, tied)[0]
+
+
+@compiled
 def plan(y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool, tol: float, working_set: int) -> Any:
-    """Return the offset, the samples to work on next, and to which violation; none where the gap is small."""
+    """Return the offset, the samples to work on next, and to which violation; none where the gap is small.
+
+    Then z and f have been multiplied by a factor, which is the last of what is returned.
+    """
     beta, violation, gap, scale, factor = survey(y, low, high, z, f, tied)
     if gap <= tol * scale:
         for i in range(z.size):
             z[i] *= factor
             f[i] *= factor
-        return factor * beta, np.empty(0, np.int64), 0.0
+        return factor * beta, np.empty(0, np.int64), 0.0, factor
     free, total = 0, 0.0
     for i in range(z.size):
         free += low[i] < z[i] < high[i]
         total += abs(z[i])
     most = min(max(int(_ROOM * free), working_set), _MOST * working_set)
     eps = min(max(_SHARE * violation, _SPARE * tol * scale / max(scale, total)), violation / 2)
-    return beta, choose(y, low, high, z, f, beta, most), eps
+    return beta, choose(y, low, high, z, f, beta, most), eps, 1.0
 
 
 @compiled
@@ -163,20 +208,20 @@ def _threshold(values: Any, most: int) -> float:
 
 @compiled
 def improve(
-    part: Any, diagonal: Any, y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool, eps: float
+    part: Any, index: Any, diagonal: Any, y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool, eps: float
 ) -> Any:
-    """Solve the problem of the samples in the part to violations of at most eps; return how z changed there.
+    """Solve the problem of some samples to violations of at most eps; return how z changed there.
 
-    The field f is not yet that of the new z.
+    The part is their matrix; the field f is not yet that of the new z.
     """
-    m = part.index.size
+    m = index.size
     squares, least, most, own, e, steps = np.empty((6, m))
     for c in range(m):
-        i = part.index[c]
+        i = index[c]
         squares[c], least[c], most[c], own[c], e[c] = diagonal[i], low[i], high[i], z[i], f[i] + y[i]
     solve_part(part, squares, least, most, own, e, tied, eps)
     for c in range(m):
-        i = part.index[c]
+        i = index[c]
         steps[c], z[i] = own[c] - z[i], own[c]
     return steps
 

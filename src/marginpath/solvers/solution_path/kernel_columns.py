@@ -28,10 +28,10 @@ class KernelColumns:
     def __init__(self, problem: Problem, state: Any, bound: Array) -> None:
         self.problem, self.bound = problem, np.atleast_1d(bound)
         before = np.atleast_1d(state.bound)
-        self.y, self.mass, u, self.f = (
-            np.atleast_2d(np.array(x, dtype=np.float64, order="F").T)
-            for x in (problem.Y, problem.mass, state.u, state.field)
-        )
+        # The samples of a column that count, where they are the smaller part; the field is that of all.
+        self.own = None if problem.gram.matrix is None or problem.packed is None else problem.packed[0]
+        self.y, self.mass, u = (self._counted(x) for x in (problem.Y, problem.mass, state.u))
+        self.f = _as_rows(state.field)
         self.grown = self.bound.astype(np.float64) / np.where(before > 0, before, 1)
         self.length, self.before = (b[:, None].astype(np.float64) * self.mass for b in (self.bound, before))
         self.z = self.y * u
@@ -40,11 +40,27 @@ class KernelColumns:
 
     def result(self, refresh: bool) -> Solution:
         """Return where the columns stand, with the shape of the labels; the field anew where asked for."""
-        u, f = (x.T.reshape(self.problem.shape, order="F").copy() for x in (self.y * self.z, self.f))
+        u, f = self._spread(self.y * self.z), self.f.T.reshape(self.problem.shape, order="F").copy()
         if refresh:
             f = np.asarray(self.problem.gram.accurate_product(self.problem.Y * u), dtype=np.float64)
         offset = self.offset.reshape(self.problem.shape[1:])
         return Solution(u, f, offset, f + offset)
+
+    def _counted(self, values: Array) -> np.ndarray:
+        """Return the values of the samples that count, a row for each column."""
+        return _as_rows(values if self.own is None else np.take_along_axis(values, self.own, axis=0))
+
+    def _spread(self, rows: np.ndarray) -> Array:
+        """Return such rows with the shape of the labels, 0 where samples do not count."""
+        if self.own is None:
+            return rows.T.reshape(self.problem.shape, order="F").copy()
+        values = np.zeros(self.problem.shape)
+        np.put_along_axis(values, self.own, rows.T, axis=0)
+        return values
+
+    @property
+    def _own_field(self) -> np.ndarray:
+        return self.f if self.own is None else np.take_along_axis(self.f, self.own.T, axis=1)
 
     @staticmethod
     def whole_field(problem: Problem) -> tuple[Array, Array]:
@@ -56,7 +72,7 @@ class KernelColumns:
         """Put all samples at the bound; with an intercept, of the larger class the worst ones only."""
         chosen = direction = self.y * self.mass
         if self.problem.intercept:
-            chosen = np.array([balanced(*row) for row in zip(direction, self.f, strict=True)])
+            chosen = np.array([balanced(*row) for row in zip(direction, self._own_field, strict=True)])
         # The smaller part of the samples makes the field, of each column by itself.
         left = direction - chosen
         less = np.count_nonzero(left, axis=1) < np.count_nonzero(chosen, axis=1)
@@ -68,13 +84,13 @@ class KernelColumns:
     def _field(self, v: np.ndarray) -> np.ndarray:
         """Return K v for every row v, of which most may be zero."""
         if not v.any():
-            return np.zeros_like(v)
-        V = v.T.reshape(self.problem.shape)
-        return np.asarray(self.problem.gram.accurate_product(V), dtype=np.float64).reshape(len(v.T), -1).T
+            return np.zeros_like(self.f)
+        product = self.problem.gram.accurate_product(self._spread(v))
+        return np.asarray(product, dtype=np.float64).reshape(self.f.shape[1], -1).T
 
     def stretch(self) -> None:
         """Multiply u by the factor from 1 to b_{t+1}/b_t that lowers the dual objective most."""
-        total, squared = np.sum(np.abs(self.z), axis=1), np.sum(self.z * self.f, axis=1)
+        total, squared = np.sum(np.abs(self.z), axis=1), np.sum(self.z * self._own_field, axis=1)
         best = np.divide(total, squared, out=np.ones(len(total)), where=squared > 0)
         factor = np.clip(best, 1.0, self.grown)[:, None]
         resting = (np.abs(self.z) == self.before) & (self.before > 0) & (factor == self.grown[:, None])
@@ -92,20 +108,30 @@ class KernelColumns:
         )
 
     def _solve(self, j: int, settings: Any, stop: np.ndarray) -> None:
-        from .column import improve, plan, solve
+        from .column import improve, plan, solve, solve_packed
 
         gram, tied = self.problem.gram, self.problem.intercept
         given = self.y[j], self.low[j], self.high[j], self.z[j], self.f[j]
         asked = tied, settings.tol, settings.working_set
+        if self.own is not None:
+            own = np.ascontiguousarray(self.own[:, j])
+            diagonal = gram.diagonal[own]
+            self.offset[j] = solve_packed(gram.matrix, own, diagonal, *given, *asked, settings.rounds, stop)
+            return
         if gram.matrix is not None:
             self.offset[j] = solve(gram.matrix, gram.diagonal, *given, *asked, settings.rounds, stop)
             return
         for _ in range(settings.rounds):
-            self.offset[j], index, eps = plan(*given, *asked)
+            self.offset[j], index, eps, _ = plan(*given, *asked)
             if not len(index) or stop[0]:
                 return
-            steps = improve(_part(gram, index), gram.diagonal, *given, tied, eps)
+            steps = improve(_part(gram, index), index, gram.diagonal, *given, tied, eps)
             _follow(gram, index[steps != 0], steps[steps != 0], self.f[j])
+
+
+def _as_rows(values: Array) -> np.ndarray:
+    """Return the columns of an array as rows of their own, in float64."""
+    return np.atleast_2d(np.array(values, dtype=np.float64, order="F").T)
 
 
 def _part(gram: Gram, index: np.ndarray) -> Any:

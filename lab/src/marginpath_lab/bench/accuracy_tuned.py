@@ -1,0 +1,88 @@
+"""`accuracy-tuned`: the width chosen along with the step, against an SVM with the best of 6 C times 7 widths.
+
+Same splits, scaling and folds as `accuracy`; all sets of scikit-learn in it, and the tables that are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from statistics import mean, median
+
+import numpy as np
+
+from marginpath.datasets import Dataset
+from marginpath.estimators import MarginPathClassifier
+
+from . import data as sets
+from . import peers
+from .accuracy import OURS, REAL, Player, split, tables
+from .measure import Benchmark, Contestant, Entry, Facts, Task
+
+THEIRS = "SVC, 6 C × 7 widths"
+#: Training samples of a set.
+_TRAIN = 1200
+_SMALL_SETS = ("iris", "wine", "breast cancer", "digits")
+
+
+def grid(features: int) -> Mapping[str, Sequence[float]]:
+    """Return the values that SVC may choose from: widths around 1 over the number of scaled features.
+
+    Examples
+    --------
+    >>> {name: len(values) for name, values in grid(10).items()}
+    {'C': 6, 'gamma': 7}
+    """
+    return {
+        "C": tuple(float(C) for C in np.logspace(-1, 4, 6)),
+        "gamma": tuple(float(gamma) for gamma in np.logspace(-2, 1, 7) / features),
+    }
+
+
+def tasks(quick: bool) -> Iterator[Task]:
+    """Yield the sets."""
+    loads: dict[str, Callable[[], Dataset]] = {name: REAL[name] for name in _SMALL_SETS}
+    loads |= {name: partial(sets.table, name) for name in tables()}
+    for name, load in list(loads.items())[: 1 if quick else None]:
+        yield _task(name, partial(split, load, size=100 if quick else _TRAIN))
+
+
+def _task(name: str, draw: Callable[[int], Dataset]) -> Task:
+    """Return the task with a draw a round."""
+
+    def drawn(turn: int) -> list[Dataset]:
+        return [draw(turn - 1)]
+
+    def small(turn: int) -> list[Dataset]:
+        return [sets.part(draw(0), 100)]
+
+    values = grid(draw(0).X.shape[1])
+    ours = Player(peers.Fit(lambda: MarginPathClassifier, {"gamma": "tuned", "random_state": 0}))
+    theirs = Player(peers.Grid(peers.scikit_svc, values, {"cache_size": peers.CACHE_MB}), ours)
+    pair = {OURS: ours, THEIRS: theirs}
+    contestants = [Contestant(n, p.run, p.judge, prepare=p.prepare) for n, p in pair.items()]
+    return Task(name, drawn, small, contestants)
+
+
+def conclude(entries: Sequence[Entry]) -> Facts:
+    """Return how much better ours is over all sets, and how much faster."""
+    theirs = [e for e in entries if e.contestant == THEIRS and e.facts]
+    if not theirs:
+        return {}
+    return {
+        "sets": len(theirs),
+        "mean of ours − theirs in points (wanted: at least 0.1)": mean(
+            float(e.facts["ours − theirs"]) for e in theirs
+        ),
+        "median of the time of a tuned SVC over ours (wanted: at least 20)": median(
+            e.ratio or 0.0 for e in theirs
+        ),
+    }
+
+
+BENCHMARK = Benchmark(
+    "accuracy-tuned",
+    "is it as accurate as an SVM with C and width chosen by cross-validation, and how long does each take?",
+    tasks,
+    conclude,
+)

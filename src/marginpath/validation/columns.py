@@ -1,0 +1,121 @@
+"""How several classes become columns of ±1, and the decision values of columns those of classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from ..arrays import Array, beside, namespace
+from ..files.records import register
+
+
+@register
+@dataclass(frozen=True)
+class OneVsRest:
+    """A column for each class against all others; two classes share one column.
+
+    Examples
+    --------
+    >>> OneVsRest(3).signs(np.array([0, 1, 2]))
+    array([[ 1., -1., -1.],
+           [-1.,  1., -1.],
+           [-1., -1.,  1.]])
+    """
+
+    n_classes: int
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns."""
+        return 1 if self.n_classes == 2 else self.n_classes
+
+    def signs(self, codes: np.ndarray) -> np.ndarray:
+        """Return the labels (n, columns) of classes 0, 1, …."""
+        return class_signs(codes, self.n_classes)
+
+    def values(self, decision: Array) -> Array:
+        """Return the decision values of the classes: those of the columns."""
+        return decision
+
+
+@register
+@dataclass(frozen=True)
+class OneVsOne:
+    """A column for each pair of classes a < b, the first with −1 and the second with +1, all others with 0.
+
+    Examples
+    --------
+    >>> pairs = OneVsOne(3)
+    >>> pairs.signs(np.array([0, 1, 2]))
+    array([[-1., -1.,  0.],
+           [ 1.,  0., -1.],
+           [ 0.,  1.,  1.]])
+    >>> pairs.values(np.array([[-0.5, -1.0, 2.0]])).round(2)  # 0 beats 1 and 2, and 2 beats 1
+    array([[ 2.2 , -0.24,  1.17]])
+    """
+
+    n_classes: int
+
+    @property
+    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """The first and the second class of every column."""
+        first, second = np.triu_indices(self.n_classes, 1)
+        return first, second
+
+    @property
+    def n_columns(self) -> int:
+        """The number of pairs."""
+        return self.n_classes * (self.n_classes - 1) // 2
+
+    def signs(self, codes: np.ndarray) -> np.ndarray:
+        """Return the labels (n, columns) of classes 0, 1, …."""
+        first, second = self.pairs
+        return np.where(codes[:, None] == second, 1.0, np.where(codes[:, None] == first, -1.0, 0.0))
+
+    def values(self, decision: Array) -> Array:
+        """Return how many pairs each class wins, and as a part of one, between −1/3 and 1/3, by how much.
+
+        As in scikit-learn: equal numbers of wins are decided by the sums of the decision values.
+        """
+        xp = namespace(decision)
+        first, second = (
+            xp.astype(beside(np.eye(self.n_classes)[side], decision), decision.dtype) for side in self.pairs
+        )
+        won = xp.astype(decision > 0, decision.dtype)
+        wins = won @ second + (1 - won) @ first
+        lead = decision @ (second - first)
+        return wins + lead / (3 * (xp.abs(lead) + 1))
+
+
+Columns: TypeAlias = OneVsRest | OneVsOne
+
+
+def columns_for(n_classes: int, multi_class: str) -> Columns:
+    """Return the columns by name; two classes are one pair anyway.
+
+    Examples
+    --------
+    >>> columns_for(4, "ovo").n_columns, columns_for(2, "ovo")
+    (6, OneVsRest(n_classes=2))
+    """
+    if multi_class not in MULTI_CLASS:
+        raise ValueError(f"multi_class must be one of {', '.join(MULTI_CLASS)}, got {multi_class!r}.")
+    return OneVsOne(n_classes) if multi_class == "ovo" and n_classes > 2 else OneVsRest(n_classes)
+
+
+#: What the columns of several classes may be.
+MULTI_CLASS = ("ovr", "ovo")
+
+
+def class_signs(codes: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return labels ±1, a column for each class against the rest; two classes share one column.
+
+    Examples
+    --------
+    >>> class_signs(np.array([0, 1, 1]), 2).T
+    array([[-1.,  1.,  1.]])
+    """
+    signs = np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
+    return signs[:, 1:] if n_classes == 2 else signs

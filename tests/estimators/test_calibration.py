@@ -1,0 +1,111 @@
+"""Probabilities beyond a temperature, and sets of classes with a stated coverage."""
+
+import numpy as np
+import pytest
+from classifiers import BOTH
+from sklearn.datasets import load_digits, make_blobs
+from sklearn.metrics import brier_score_loss
+
+import marginpath as mp
+from marginpath.estimators.calibration import Isotonic, Temperature, brier, fit_calibrator
+from marginpath.files.objects import pack, unpack
+
+
+def squashed(n, seed, power=3):
+    """Return values whose chances no temperature makes: P(1 | f) = (1 + sign(f) |f|^power) / 2."""
+    rng = np.random.default_rng(seed)
+    f = rng.uniform(-1, 1, n)
+    return f[:, None], (rng.random(n) < (1 + np.sign(f) * np.abs(f) ** power) / 2).astype(int)
+
+
+def blobs(n, seed=0):
+    return make_blobs(n, 2, centers=[[0, 0], [2, 0], [0, 2]], cluster_std=1.2, random_state=seed)
+
+
+def test_isotonic_follows_what_no_temperature_does():
+    values, codes = squashed(2000, 0)
+    new, happened = squashed(20000, 1)
+    base = Temperature.fit(values, codes, np.ones(2000))
+    fitted = fit_calibrator("isotonic", base, values, codes, np.ones(2000))
+    scores = [brier(each.probabilities(new), happened, np.ones(20000)) for each in (base, fitted)]
+    assert scores[1] < scores[0] - 0.005
+    assert isinstance(fit_calibrator("auto", base, values, codes, np.ones(2000)), Isotonic)
+
+
+def test_auto_keeps_the_temperature_where_it_is_right():
+    rng = np.random.default_rng(0)
+    f = rng.normal(size=(200, 1))
+    codes = (rng.random(200) < 1 / (1 + np.exp(-2 * f[:, 0]))).astype(int)
+    base = Temperature.fit(f, codes, np.ones(200))
+    assert base.temperature == pytest.approx(0.5, abs=0.2)
+    assert fit_calibrator("auto", base, f, codes, np.ones(200)) is base
+
+
+def test_a_weight_is_a_number_of_samples():
+    values, codes = squashed(300, 0)
+    twice = np.random.default_rng(0).integers(1, 3, 300)
+    for fit in (Temperature.fit, lambda *data: Isotonic.fit(Temperature(1.0), *data)):
+        weighted = fit(values, codes, twice.astype(float))
+        repeated = fit(np.repeat(values, twice, axis=0), np.repeat(codes, twice), np.ones(twice.sum()))
+        np.testing.assert_allclose(weighted.probabilities(values), repeated.probabilities(values), rtol=1e-4)
+
+
+@pytest.mark.parametrize("cls", BOTH)
+@pytest.mark.parametrize("calibration", ["isotonic", "auto"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_every_calibration_gives_probabilities(cls, calibration, n_classes):
+    X, y = blobs(240)
+    keep = y < n_classes
+    clf = cls(calibration=calibration, random_state=0).fit(X[keep], y[keep])
+    chance = clf.predict_proba(X)
+    assert chance.shape == (240, n_classes)
+    np.testing.assert_allclose(chance.sum(axis=1), 1)
+    assert chance.min() >= 0
+    again = unpack(*pack(clf))
+    np.testing.assert_array_equal(again.predict_proba(X), chance)
+    np.testing.assert_array_equal(again.predict_set(X, 0.8), clf.predict_set(X, 0.8))
+
+
+def test_isotonic_probabilities_do_not_decrease_with_the_decision():
+    X, y = blobs(300)
+    clf = mp.MarginPathClassifier(calibration="isotonic", random_state=0).fit(X[y < 2], y[y < 2])
+    order = np.argsort(clf.decision_function(X))
+    assert np.all(np.diff(clf.predict_proba(X)[order, 1]) >= 0)
+    assert isinstance(clf.calibrator_, Isotonic)
+    assert brier_score_loss(y[y < 2], clf.predict_proba(X[y < 2])[:, 1]) < 0.2
+
+
+@pytest.mark.parametrize("coverage", [0.8, 0.9, 0.97])
+@pytest.mark.parametrize("settings", [{}, {"calibration": "isotonic"}, {"class_weight": "balanced"}])
+def test_sets_cover_as_often_as_asked_for(coverage, settings):
+    X, y = blobs(500)
+    new, labels = blobs(6000, seed=7)
+    clf = mp.MarginPathClassifier(random_state=0, **settings).fit(X, y)
+    sets = clf.predict_set(new, coverage)
+    assert sets.dtype == bool
+    covered = np.mean(sets[np.arange(6000), labels])
+    # three standard deviations of the share that 500 held-out samples cover
+    assert abs(covered - coverage) < 3 * (coverage * (1 - coverage) / 500) ** 0.5
+
+
+def test_sets_grow_with_the_coverage():
+    X, y = load_digits(return_X_y=True)
+    clf = mp.MarginPathClassifier(random_state=0).fit(X[:500], y[:500])
+    small, large = (clf.predict_set(X[500:], coverage) for coverage in (0.9, 0.999))
+    assert np.all(small <= large)
+    assert small.sum() < large.sum()
+    assert np.all(clf.predict_set(X[500:], 1 - 1e-9))  # of so many samples none can tell
+    for coverage in (0, 1, 90):
+        with pytest.raises(ValueError, match=r"coverage must be between 0 and 1, such as 0.9"):
+            clf.predict_set(X, coverage)
+
+
+@pytest.mark.parametrize("calibration", ["temperature", "isotonic"])
+def test_only_the_chosen_step_has_probabilities_and_sets(calibration):
+    X, y = blobs(150)
+    clf = mp.MarginPathClassifier(calibration=calibration, random_state=0).fit(X, y)
+    other = clf.at(clf.step_ + 1)
+    assert not hasattr(other, "predict_proba")
+    assert not hasattr(other, "predict_set")
+    np.testing.assert_array_equal(clf.at(clf.step_).predict_set(X), clf.predict_set(X))
+    assert not hasattr(mp.MarginPathClassifier(stopping=None, max_iter=5).fit(X, y), "predict_set")

@@ -1,0 +1,82 @@
+"""The log loss that decides between equal scores."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import marginpath as mp
+from marginpath.validation.cross_validation import PathValidation
+from marginpath.validation.proper import log_loss
+
+
+@pytest.fixture(scope="module")
+def two_columns():
+    rng = np.random.default_rng(0)
+    signs = np.where(rng.random((300, 2)) < [0.1, 0.5], 1.0, -1.0)
+    return signs + rng.normal(size=(300, 2)) * [2.0, 0.5], signs
+
+
+def naive(f, y, weight):
+    """Return the sum of the losses of one column, by a general minimizer."""
+    positive, negative = weight[y > 0].sum(), weight[y < 0].sum()
+    target = np.where(y > 0, (positive + 1) / (positive + 2), 1 / (negative + 2))
+
+    def loss(ab):
+        z = ab[0] * f + ab[1]
+        return weight @ (np.logaddexp(0, z) - target * z)
+
+    return minimize(loss, [0.0, 0.0], bounds=[(0, None), (None, None)], tol=1e-14).fun
+
+
+def test_is_the_least_loss_over_scale_and_shift(two_columns):
+    f, signs = two_columns
+    weight = np.random.default_rng(1).random(300)
+    expected = sum(naive(f[:, j], signs[:, j], weight) for j in range(2)) / (2 * weight.sum())
+    assert log_loss(f, signs, weight) == pytest.approx(expected, rel=1e-7)
+
+
+def test_does_not_depend_on_scale_and_shift_and_left_out_samples(two_columns):
+    f, signs = two_columns
+    assert log_loss(1e9 * f + 1e7, signs) == pytest.approx(log_loss(f, signs), rel=1e-9)
+    more = np.vstack([f, np.full((2, 2), np.nan), np.zeros((2, 2))])
+    assert log_loss(more, np.vstack([signs, np.ones((2, 2)), np.zeros((2, 2))])) == pytest.approx(
+        log_loss(f, signs), rel=1e-12
+    )
+
+
+def test_the_wrong_order_is_worth_as_much_as_none(two_columns):
+    f, signs = two_columns
+    assert log_loss(-f, signs) == pytest.approx(log_loss(np.zeros_like(f), signs), rel=1e-12)
+    assert log_loss(f, signs) < log_loss(np.zeros_like(f), signs)
+
+
+def test_separated_values_have_a_finite_loss():
+    signs = np.repeat([1.0, -1.0], 20)[:, None]
+    assert 0 < log_loss(signs, signs) < 0.3
+
+
+@pytest.mark.parametrize("selection", ["best", "smooth"])
+def test_equal_scores_are_decided_by_what_the_values_tell(selection):
+    """All steps have the score of one answer for all; the values of step 4 put the classes in order."""
+    data = mp.datasets.gaussian_mixture(n_samples=60)
+    validation = PathValidation(
+        mp.Gram.from_kernel(data.X, mp.Gaussian(0.5)), data.y, selection=selection, intercept=True
+    )
+    path = validation.run(mp.SolutionPath(), 8, stop=None)
+    rng = np.random.default_rng(0)
+    for t in range(1, 9):
+        path.rows["scores"][t] = np.full(5, 0.5)
+        path.rows["out_of_fold"][t] = rng.normal(size=(60, 1)) - 9
+    path.rows["out_of_fold"][4] += data.y[:, None]
+    assert validation.choose(path).step == 4
+
+
+def test_steps_that_tell_the_same_are_decided_by_the_first():
+    """At the start all samples are at the bound, and a step's values are a multiple of those before."""
+    data = mp.datasets.gaussian_mixture(n_samples=60)
+    validation = PathValidation(mp.Gram.from_kernel(data.X, mp.Gaussian(0.5)), data.y, selection="best")
+    path = validation.run(mp.CoordinateDescent(), 5, stop=None)
+    for t in range(1, 6):
+        path.rows["scores"][t] = np.full(5, 0.5)
+        path.rows["out_of_fold"][t] = path.rows["out_of_fold"][1] * 3.7**t
+    assert validation.choose(path).step == 1
