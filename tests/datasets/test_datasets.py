@@ -282,7 +282,7 @@ def test_20newsgroups_that_cannot_be_reached(monkeypatch):
         raise URLError("no route to host")
 
     monkeypatch.delenv("MARGINPATH_DATA", raising=False)
-    monkeypatch.setattr(loaders, "fetch_20newsgroups", unreachable)
+    monkeypatch.setattr("sklearn.datasets.fetch_20newsgroups", unreachable)
     with pytest.raises(FileNotFoundError, match=r"20news_counts\.npz.*no route to host.*set MARGINPATH_DATA"):
         load_20newsgroups()
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedShuffleSplit
 
 from .. import metrics
 from ..arrays import Array
@@ -116,6 +115,8 @@ class ByHoldout(ByFolds):
         return f"the {lowest} error on the {share:.0%} of the rows set aside, {mean:.1%}"
 
     def _how(self, seed: int) -> tuple[Any, str]:
+        from sklearn.model_selection import StratifiedShuffleSplit
+
         ask = self.classifier
         split = StratifiedShuffleSplit(1, test_size=ask.validation_fraction, random_state=seed)
         return split, "smooth" if ask.selection == "one_se" else ask.selection

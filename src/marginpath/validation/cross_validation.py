@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import check_cv
 
 from ..arrays import Array, take_columns, to_numpy
 from ..certificates.bounds import estimated_margin_bounds
@@ -172,6 +171,8 @@ class PathValidation:
         score_weight: Array | None = None,
         intercept: bool = False,
     ) -> None:
+        from sklearn.model_selection import check_cv
+
         if selection not in SELECTIONS:
             raise ValueError(f"selection must be one of {', '.join(SELECTIONS)}, got {selection!r}.")
         labels = to_numpy(y)
