@@ -20,7 +20,6 @@ from marginpath.datasets import (
     load_htru2,
     load_ijcnn1,
     load_mnist,
-    loaders,
     toy,
 )
 from marginpath.datasets.downloads import SOURCES
