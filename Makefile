@@ -7,7 +7,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MARGINPATH_DATA='$(DATA)'
 
 # uv installs in seconds what takes pip a minute. Where uv is not to be had, or does not know the index that pip is
 # set up for, pip does it.
-install = $(UV) pip install --quiet --python $(BIN)/python $(1) || \
+install = $(UV) pip install --quiet $(2) --python $(BIN)/python $(1) || \
   $(BIN)/python -m pip install --quiet --disable-pip-version-check $(1)
 
 .PHONY: demo install test test-all test-lowest lint docs package clean
@@ -29,7 +29,7 @@ $(BIN)/python:
 	@touch $@
 
 .venv/.dev: pyproject.toml lab/pyproject.toml | $(BIN)/python
-	$(call install,--editable '.[dev]' --editable ./lab)
+	$(call install,--editable '.[dev]' --editable ./lab,--compile-bytecode)
 	@touch $@ .venv/.demo
 
 test: install lint

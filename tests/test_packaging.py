@@ -1,7 +1,10 @@
-"""A wheel that works where nothing but its own dependencies is installed."""
+"""A wheel that works where nothing but its own dependencies is installed, and what other files say of it."""
 
+import re
+import runpy
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -27,6 +30,42 @@ def call(*command, cwd):
         [str(part) for part in command], cwd=cwd, capture_output=True, text=True, timeout=600, check=False
     )
     return ran.returncode, ran.stdout, ran.stderr
+
+
+@pytest.fixture(scope="module")
+def project():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+
+@pytest.mark.parametrize(
+    ("file", "pattern"),
+    [
+        ("CITATION.cff", r"^version: (\S+)$"),
+        ("packaging/conda-forge/recipe.yaml", r'^  version: "(\S+)"$'),
+    ],
+)
+def test_files_that_repeat_the_version_have_it(file, pattern):
+    assert re.findall(pattern, (ROOT / file).read_text("utf-8"), re.MULTILINE) == [mp.__version__]
+
+
+def test_the_conda_recipe_asks_for_what_the_wheel_asks_for(project):
+    recipe = (ROOT / "packaging/conda-forge/recipe.yaml").read_text("utf-8")
+    listed = re.search(r"^  run:\n(.*?)^  run_constraints:", recipe, re.MULTILINE | re.DOTALL)[1]
+    needed = {line.strip().removeprefix("- ").replace(" ", "") for line in listed.splitlines()}
+    assert needed == {*project["dependencies"], "python>=${{python_min}}"}
+    assert f'python_min: "{project["requires-python"].removeprefix(">=")}"' in recipe
+
+
+def test_every_extra_is_tried_alone_by_a_program(project):
+    check = runpy.run_path(str(ROOT / "packaging" / "check.py"))
+    assert check["CALLS"].keys() - {""} == project["optional-dependencies"].keys() - check["LISTS"]
+
+
+def test_the_declared_versions_of_python_have_no_gap(project):
+    declared = [int(minor) for minor in re.findall(r"Python :: 3\.(\d+)", "\n".join(project["classifiers"]))]
+    assert declared == list(range(declared[0], declared[-1] + 1))
+    assert project["requires-python"] == f">=3.{declared[0]}"
+    assert sys.version_info[1] in declared
 
 
 @pytest.mark.heavy
