@@ -4,7 +4,7 @@
     python packaging/check.py --only plot onnx     # some of the extras
     python packaging/check.py --torch              # torch too: two gigabytes
 
-Needs `build`, `twine` and `uv`, which the extra `dev` has. Prints one line a check, and exits with 1 if one fails.
+Needs `build`, `twine` and `uv`, which the extra `dev` has. Prints a line a check, exits with 1 if one fails.
 """
 
 from __future__ import annotations
