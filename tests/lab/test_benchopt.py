@@ -54,7 +54,7 @@ def test_a_path_and_one_fit_for_every_C_are_the_same_classifiers(load, objective
     ours = judged(objective, load("kernel_svm_path/solvers/marginpath.py", "Solver")(path_tol=1e-6))
     theirs = judged(objective, load("kernel_svm_path/solvers/svc.py", "Solver")(tol=1e-9))
     assert ours["largest_gap"] <= 1.01e-6
-    assert theirs["largest_gap"] < 1e-6
+    assert theirs["largest_gap"] < 1e-3  # LIBSVM has kernel values in float32, which shows at C = 10,000
     for name in ("value", "test_error", "C"):
         assert ours[name] == pytest.approx(theirs[name], abs=1e-9)
 

@@ -1,8 +1,8 @@
 """The path of a kernel SVM: the classifier of every C on a grid, and its error in cross-validation.
 
 A solver gets samples, labels ±1, the gamma of the Gaussian kernel, an increasing grid of C, and folds. It is
-timed until it has, for every C, the SVM of all the samples and the error of the folds. How good its models are is
-computed here, from their coefficients: the duality gap, in float64.
+timed until it has, for every C, the SVM of all the samples and the error of the folds. How good its models
+are is computed here, from their coefficients: the duality gap, in float64.
 """
 
 import numpy as np

@@ -2,6 +2,7 @@
 
 import numpy as np
 from benchopt import BaseSolver
+
 from marginpath import MarginPathClassifier
 
 

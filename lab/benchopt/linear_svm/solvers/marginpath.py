@@ -6,6 +6,7 @@ min_w ½‖w‖² + C Σ max(0, 1 − y_i ⟨w, x_i⟩); the update that a run i
 
 import numpy as np
 from benchopt import BaseSolver
+
 from marginpath import Constant, CoordinateDescent, Gram, Problem, run
 
 
