@@ -75,7 +75,8 @@ def test_the_wheel_installs_and_runs(tmp_path):
     (wheel,) = tmp_path.glob("*.whl")
 
     environment = tmp_path / "environment"
-    python = environment / "bin" / "python"
+    scripts = environment / ("Scripts" if sys.platform == "win32" else "bin")
+    python = scripts / "python"
     assert call(sys.executable, "-m", "venv", environment, cwd=tmp_path)[0] == 0
     code, _, errors = call(python, "-m", "pip", "install", "--quiet", wheel, cwd=tmp_path)
     assert code == 0, errors
@@ -83,12 +84,12 @@ def test_the_wheel_installs_and_runs(tmp_path):
     code, printed, errors = call(python, "-W", "error", "-c", SMOKE, cwd=tmp_path)
     assert code == 0, errors
     assert printed.strip() == mp.__version__
-    assert (environment / "bin" / "marginpath").exists()
+    assert list(scripts.glob("marginpath*"))
 
     typed = call(
         python, "-c", "import marginpath, os; print(os.listdir(marginpath.__path__[0]))", cwd=tmp_path
     )
     assert "py.typed" in typed[1]
-    code, _, errors = call(environment / "bin" / "marginpath", "demo", cwd=tmp_path)
+    code, _, errors = call(scripts / "marginpath", "demo", cwd=tmp_path)
     assert code == 1
     assert 'pip install "marginpath[cli]"' in errors
