@@ -1,26 +1,39 @@
 # Set-up needs python3 (3.11 or newer), make and git; everything else goes into .venv/.
 PYTHON ?= python3
 BIN := .venv/bin
+UV := $(or $(shell command -v uv 2>/dev/null),$(BIN)/uv)
 DATA := $(if $(MARGINPATH_DATA),$(MARGINPATH_DATA),$(wildcard ../shared/data))
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MARGINPATH_DATA='$(DATA)'
 
-.PHONY: demo install test test-all test-lowest lint docs clean
+# uv installs in seconds what takes pip a minute. Where uv is not to be had, or does not know the index that pip is
+# set up for, pip does it.
+install = $(UV) pip install --quiet $(2) --python $(BIN)/python $(1) || \
+  $(BIN)/python -m pip install --quiet --disable-pip-version-check $(1)
 
-demo: install
+.PHONY: demo install test test-all test-lowest lint docs package clean
+
+demo: .venv/.demo
 	$(BIN)/marginpath demo
 
-install: .venv/installed
+install: .venv/.dev
 
-.venv/installed: pyproject.toml lab/pyproject.toml
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "marginpath needs Python 3.11 or newer; this is $$($(PYTHON) --version). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' --editable ./lab
-	touch $@
+	$(PYTHON) -m venv .venv
+	@test -x $(UV) || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv || true
+
+# The demo needs the library, the command line, a picture and a table, and nothing for development.
+.venv/.demo: pyproject.toml | $(BIN)/python
+	$(call install,--editable '.[demo]')
+	@touch $@
+
+.venv/.dev: pyproject.toml lab/pyproject.toml | $(BIN)/python
+	$(call install,--editable '.[dev]' --editable ./lab,--compile-bytecode)
+	@touch $@ .venv/.demo
 
 test: install lint
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MARGINPATH_DATA='$(DATA)' \
-	  $(BIN)/python -m pytest --numprocesses=2
+	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses=2
 
 test-all: install lint
 	MARGINPATH_DATA='$(DATA)' $(BIN)/python -m pytest --numprocesses=2 -m 'heavy or not heavy'
@@ -29,8 +42,7 @@ test-all: install lint
 test-lowest: install
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-lowest
 	$(BIN)/uv pip install --quiet --python .venv-lowest --resolution lowest-direct --editable '.[dev]' --editable ./lab
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MARGINPATH_DATA='$(DATA)' \
-	  .venv-lowest/bin/python -m pytest --numprocesses=2 -W ignore::DeprecationWarning
+	$(ONE_THREAD) .venv-lowest/bin/python -m pytest --numprocesses=2 -W ignore::DeprecationWarning
 
 lint: install
 	$(BIN)/ruff check --quiet
@@ -39,9 +51,13 @@ lint: install
 	$(BIN)/lint-imports
 
 docs: install
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(call install,--editable '.[docs]')
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
+
+# What would be published, built and tried in empty environments: packaging/README.md.
+package: install
+	$(BIN)/python packaging/check.py --out dist
 
 clean:
 	rm -rf .venv .venv-lowest build dist docs/_build docs/api/generated docs/auto_examples .mypy_cache .pytest_cache .ruff_cache

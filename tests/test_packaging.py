@@ -1,7 +1,10 @@
-"""A wheel that works where nothing but its own dependencies is installed."""
+"""A wheel that works where nothing but its own dependencies is installed, and what other files say of it."""
 
+import re
+import runpy
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -29,6 +32,42 @@ def call(*command, cwd):
     return ran.returncode, ran.stdout, ran.stderr
 
 
+@pytest.fixture(scope="module")
+def project():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+
+@pytest.mark.parametrize(
+    ("file", "pattern"),
+    [
+        ("CITATION.cff", r"^version: (\S+)$"),
+        ("packaging/conda-forge/recipe.yaml", r'^  version: "(\S+)"$'),
+    ],
+)
+def test_files_that_repeat_the_version_have_it(file, pattern):
+    assert re.findall(pattern, (ROOT / file).read_text("utf-8"), re.MULTILINE) == [mp.__version__]
+
+
+def test_the_conda_recipe_asks_for_what_the_wheel_asks_for(project):
+    recipe = (ROOT / "packaging/conda-forge/recipe.yaml").read_text("utf-8")
+    listed = re.search(r"^  run:\n(.*?)^  run_constraints:", recipe, re.MULTILINE | re.DOTALL)[1]
+    needed = {line.strip().removeprefix("- ").replace(" ", "") for line in listed.splitlines()}
+    assert needed == {*project["dependencies"], "python>=${{python_min}}"}
+    assert f'python_min: "{project["requires-python"].removeprefix(">=")}"' in recipe
+
+
+def test_every_extra_is_tried_alone_by_a_program(project):
+    check = runpy.run_path(str(ROOT / "packaging" / "check.py"))
+    assert check["CALLS"].keys() - {""} == project["optional-dependencies"].keys() - check["LISTS"]
+
+
+def test_the_declared_versions_of_python_have_no_gap(project):
+    declared = [int(minor) for minor in re.findall(r"Python :: 3\.(\d+)", "\n".join(project["classifiers"]))]
+    assert declared == list(range(declared[0], declared[-1] + 1))
+    assert project["requires-python"] == f">=3.{declared[0]}"
+    assert sys.version_info[1] in declared
+
+
 @pytest.mark.heavy
 def test_the_wheel_installs_and_runs(tmp_path):
     code, _, errors = call(sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path, ROOT, cwd=tmp_path)
@@ -36,7 +75,8 @@ def test_the_wheel_installs_and_runs(tmp_path):
     (wheel,) = tmp_path.glob("*.whl")
 
     environment = tmp_path / "environment"
-    python = environment / "bin" / "python"
+    scripts = environment / ("Scripts" if sys.platform == "win32" else "bin")
+    python = scripts / "python"
     assert call(sys.executable, "-m", "venv", environment, cwd=tmp_path)[0] == 0
     code, _, errors = call(python, "-m", "pip", "install", "--quiet", wheel, cwd=tmp_path)
     assert code == 0, errors
@@ -44,12 +84,12 @@ def test_the_wheel_installs_and_runs(tmp_path):
     code, printed, errors = call(python, "-W", "error", "-c", SMOKE, cwd=tmp_path)
     assert code == 0, errors
     assert printed.strip() == mp.__version__
-    assert (environment / "bin" / "marginpath").exists()
+    assert list(scripts.glob("marginpath*"))
 
     typed = call(
         python, "-c", "import marginpath, os; print(os.listdir(marginpath.__path__[0]))", cwd=tmp_path
     )
     assert "py.typed" in typed[1]
-    code, _, errors = call(environment / "bin" / "marginpath", "demo", cwd=tmp_path)
+    code, _, errors = call(scripts / "marginpath", "demo", cwd=tmp_path)
     assert code == 1
     assert 'pip install "marginpath[cli]"' in errors

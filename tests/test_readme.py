@@ -4,14 +4,15 @@ import doctest
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
+from marginpath_lab.readme import END, filled
 
 import marginpath as mp
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
-PAGES = [README, *sorted(ROOT.glob("C*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [README, *sorted(ROOT.glob("[CS]*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+PAGES += sorted((ROOT / "packaging").glob("*.md"))
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
@@ -48,12 +49,18 @@ def test_sessions_print_what_they_show(page):
 
 def test_the_readme_example_does_what_it_says():
     names = execute(README)
-    path, y_new = names["path"], names["y_new"]
-    assert 0 < names["best"] < path.last.t
-    assert np.mean(names["predicted"] != y_new) == path["error"].min() < path["error"][-1] / 3
-    assert 0 < names["lower"] < names["upper"]
-    clf = names["clf"]
-    assert clf.at(clf.n_iter_).score(names["X_new"], y_new) < clf.score(names["X_new"], y_new)
+    clf, X_new, y_new = names["clf"], names["X_new"], names["y_new"]
+    assert clf.at(clf.n_iter_).score(X_new, y_new) < clf.score(X_new, y_new)
+
+
+def test_the_table_of_the_readme_is_what_the_benchmarks_wrote():
+    text = README.read_text(encoding="utf-8")
+    assert text == filled(text, ROOT / "benchmarks" / "results"), "run: python -m marginpath_lab.readme"
+
+
+def test_a_table_without_its_marks_is_refused():
+    with pytest.raises(ValueError, match="needs the two marks of the table"):
+        filled(README.read_text(encoding="utf-8").replace(END, ""), ROOT / "benchmarks" / "results")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

@@ -42,7 +42,7 @@ from .solvers import (
 from .validation.cross_validation import CrossValidatedPath, cross_validate_path
 from .validation.widths import SquaredDistances, WidthSearch, cross_validate_widths, default_widths
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __all__ = [
     "APriori",

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .estimators import as_choice
@@ -314,6 +313,8 @@ class MarginDisplay:
 
 def _taken_apart(estimator: Any) -> tuple[Any, Any]:
     """Return the fitted classifier, and what stands before it in a Pipeline."""
+    from sklearn.pipeline import Pipeline
+
     clf, before = estimator, None
     if isinstance(estimator, Pipeline):
         clf, before = estimator[-1], estimator[:-1] if len(estimator) > 1 else None

@@ -20,7 +20,6 @@ from marginpath.datasets import (
     load_htru2,
     load_ijcnn1,
     load_mnist,
-    loaders,
     toy,
 )
 from marginpath.datasets.downloads import SOURCES
@@ -282,7 +281,7 @@ def test_20newsgroups_that_cannot_be_reached(monkeypatch):
         raise URLError("no route to host")
 
     monkeypatch.delenv("MARGINPATH_DATA", raising=False)
-    monkeypatch.setattr(loaders, "fetch_20newsgroups", unreachable)
+    monkeypatch.setattr("sklearn.datasets.fetch_20newsgroups", unreachable)
     with pytest.raises(FileNotFoundError, match=r"20news_counts\.npz.*no route to host.*set MARGINPATH_DATA"):
         load_20newsgroups()
 

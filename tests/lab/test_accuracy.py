@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from marginpath_lab import bench
 from marginpath_lab.bench import accuracy, accuracy_tuned, data
-from marginpath_lab.bench.accuracy import OURS, THEIRS, Player, conclude, flipped
+from marginpath_lab.bench.accuracy import BOOSTED, OURS, THEIRS, Player, conclude, flipped
 from marginpath_lab.bench.measure import Benchmark, Contestant, Entry, Task, measure_task
 
 from marginpath.datasets import Dataset
@@ -51,6 +51,18 @@ def test_differences_are_taken_draw_by_draw():
     assert second.facts["accuracy %"] == pytest.approx(70)
     assert second.facts["ours − theirs"] == pytest.approx(10)
     assert second.facts["±"] == pytest.approx(10 / 3**0.5, abs=1e-3)
+
+
+def test_boosting_has_lines_of_its_own():
+    beside = [
+        Entry("a set", BOOSTED, (9.0,), facts={"ours − theirs": 2.0, "±": 0.1}),
+        Entry("another", BOOSTED, (9.0,), facts={"ours − theirs": -1.5, "±": 0.1}),
+    ]
+    facts = conclude([*entries("a set", 1.0, 0.1, 3), *beside])
+    assert facts["mean of ours − theirs in points (wanted: at least −0.2)"] == 1.0
+    assert facts["boosting: mean of ours − theirs in points"] == 0.25
+    assert facts["boosting: better by a point and more"] == "another: -1.5"
+    assert "boosting: better by a point and more" not in conclude([*entries("a set", 1.0, 0.1, 3)])
 
 
 def entries(task, difference, error, step):

@@ -1,4 +1,3 @@
-import os
 import signal
 import threading
 import time
@@ -187,7 +186,7 @@ def default_interrupt():
 def test_ctrl_c_returns_the_path_so_far():
     def press(problem, state, path):
         if state.t == 5:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
 
     path = mp.run(solver(), problem(), 50, observe="margin", callbacks=[press])
     assert path.status == "interrupted"
@@ -218,8 +217,8 @@ def test_interrupt_inside_a_step_loses_only_that_step():
 @pytest.mark.usefixtures("default_interrupt")
 def test_second_ctrl_c_raises():
     def press_twice(problem, state, path):
-        os.kill(os.getpid(), signal.SIGINT)
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
         return False
 
     path = mp.run(solver(), problem(), 3, callbacks=[press_twice])

@@ -1,5 +1,6 @@
 """The command line: parses and delegates."""
 
+import io
 import sys
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Annotated
@@ -21,6 +22,7 @@ Exit codes: 0 done, 1 a file or a package fails, 2 the command is wrong, 3 the d
 
 def main() -> None:
     """Run the command line; without its extra, say which one to install."""
+    _write_what_can_be_written()
     try:
         for package in ("typer", "rich"):
             require(package, extra="cli", what="Commands")
@@ -28,6 +30,13 @@ def main() -> None:
         print(error, file=sys.stderr)
         raise SystemExit(1) from None
     build_app()()
+
+
+def _write_what_can_be_written() -> None:
+    """Let a question mark stand for what the encoding lacks: a pipe on Windows has no λ."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def build_app() -> "typer.Typer":

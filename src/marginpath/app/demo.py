@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.datasets import load_digits, make_moons
 from sklearn.model_selection import train_test_split
-from threadpoolctl import threadpool_limits
 
 import marginpath as mp
 from marginpath.app import report
 from marginpath.app.modelfile import Model
 from marginpath.app.tables import Table
+from marginpath.certificates.bounds import state_margin_bounds
 from marginpath.extras import require
+from marginpath.parallel import limited
 
 if TYPE_CHECKING:
     from rich.table import Table as PrintedTable
@@ -73,16 +74,17 @@ def compute() -> Demo:
         "C": lambda problem, state: state.bound,
         "train_error": mp.metrics.error,
         "held_out_error": mp.HeldOutError(problem, X_held_out, y_held_out),
-        "lower": mp.metrics.margin_lower,
-        "upper": mp.metrics.margin_upper,
         "support": mp.metrics.support,
+        "margin": lambda problem, state: np.stack(state_margin_bounds(problem, state)),  # one proof, two ends
     }
-    with threadpool_limits(1, user_api="blas"):  # for products this small, threads wait more than they work
+    with limited(1):  # for products this small, threads wait more than they work
         path = mp.run(solver, problem, STEPS, observe=observe)
-    lower, upper = mp.margin_bounds(problem, path.last.u)
+    lower, upper = path["margin"].T
     return Demo(
-        **{name: path[name] for name in observe},
-        certificate=(float(lower), float(upper)),
+        **{name: path[name] for name in observe if name != "margin"},
+        lower=lower,
+        upper=upper,
+        certificate=(float(lower[-1]), float(upper[-1])),
         n_train=len(y),
         n_held_out=len(y_held_out),
         n_flipped=n_flipped,

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_svmlight_file
 
 from ..extras import require
 
@@ -86,6 +85,8 @@ def libsvm_to_npz(text: bytes) -> bytes:
     ...     print(file["shape"], file["indices"], file["data"], file["y"])
     [2 3] [0 2 1] [0.5 2. 1. ] [-1 1]
     """
+    from sklearn.datasets import load_svmlight_file
+
     X, y = load_svmlight_file(io.BytesIO(text), zero_based=False)
     parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape}
     file = io.BytesIO()

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_array
-from sklearn.datasets import fetch_20newsgroups, load_svmlight_file
-from sklearn.feature_extraction.text import CountVectorizer
 
 from .dataset import Dataset
 from .downloads import FOLDER_VARIABLE, find_file, own_file
@@ -115,6 +113,7 @@ def load_a9a() -> Dataset:
     >>> load_a9a().X.shape  # doctest: +SKIP
     (32561, 123)
     """
+    from sklearn.datasets import load_svmlight_file
 
     def read(name: str) -> tuple[Any, NDArray[np.int64]]:
         X, y = load_svmlight_file(str(find_file(name)), n_features=123, zero_based=False)
@@ -178,6 +177,9 @@ def _read_counts(path: Path) -> Dataset:
 
 
 def _count_words() -> Dataset:
+    from sklearn.datasets import fetch_20newsgroups
+    from sklearn.feature_extraction.text import CountVectorizer
+
     options = {"remove": ("headers",), "shuffle": False}
     try:
         train, test = (fetch_20newsgroups(subset=part, **options) for part in ("train", "test"))

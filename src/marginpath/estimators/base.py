@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, _fit_context
-from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, compute_sample_weight, get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -179,6 +178,8 @@ class BasePathClassifier(CallbackSupportMixin, DecisionsMixin, BaseEstimator, me
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say which metadata goes where: weights to the fit, and to the splitter what it asks for."""
+        from sklearn.model_selection import check_cv
+
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
         splitter = check_cv(self.cv, classifier=True)
         return router.add(splitter=splitter, method_mapping=MethodMapping().add(caller="fit", callee="split"))

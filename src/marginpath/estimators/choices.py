@@ -118,6 +118,7 @@ class ByHoldout(ByFolds):
         return f"the {lowest} error on the {share:.0%} of the rows set aside, {mean:.1%}"
 
     def _how(self, seed: int) -> tuple[Any, str]:
+
         ask = self.classifier
         split = StratifiedHoldout(ask.validation_fraction, seed)
         return split, "smooth" if ask.selection == "one_se" else ask.selection

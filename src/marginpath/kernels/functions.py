@@ -14,7 +14,6 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.metrics.pairwise import manhattan_distances
 
 from ..arrays import Array, device, is_numpy, namespace, product, with_columns
 from .distances import Side, distance_sides
@@ -214,6 +213,8 @@ class Laplacian:
         X, Z = _alike(X, Z)
         xp = namespace(X)
         if sp.issparse(X) or is_numpy(X):
+            from sklearn.metrics.pairwise import manhattan_distances
+
             return np.exp(manhattan_distances(X, Z) / -float(self.sigma)).astype(X.dtype, copy=False)
         distances = sum(xp.abs(X[:, j, None] - Z[None, :, j]) for j in range(X.shape[1]))
         return xp.exp(distances / -float(self.sigma))

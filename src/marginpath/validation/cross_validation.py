@@ -195,6 +195,7 @@ class PathValidation:
         score_weight: Array | None = None,
         intercept: bool = False,
     ) -> None:
+
         if selection not in SELECTIONS:
             raise ValueError(f"selection must be one of {', '.join(SELECTIONS)}, got {selection!r}.")
         labels = to_numpy(y)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import get_scorer
 
 from ..arrays import Array, is_numpy, to_numpy
 from ..problem import Problem
@@ -118,6 +117,8 @@ class _Scored(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 def _scorer(scoring: str | Callable[..., float]) -> Callable[..., float]:
     """Return the scorer; refuse one that wants probabilities, which a path does not have."""
+    from sklearn.metrics import get_scorer
+
     scorer: Callable[..., float] = get_scorer(scoring)
     probe = _Scored(np.array([-1.0, 1.0, -1.0, 1.0]), np.array([0, 1]))
     try:

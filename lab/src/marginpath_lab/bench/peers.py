@@ -30,6 +30,16 @@ LINEAR_C_GRID = tuple(float(C) for C in np.logspace(-3, 3, 7))
 CACHE_MB = 1000
 
 
+#: Gradient boosting stops by itself; how fast it learns is searched.
+BOOSTING = {"max_iter": 300, "early_stopping": True, "random_state": 0}
+BOOSTING_GRID = {"learning_rate": (0.03, 0.1, 0.3)}
+
+
+def boosting() -> Any:
+    """Return scikit-learn's HistGradientBoostingClassifier."""
+    return import_module("sklearn.ensemble").HistGradientBoostingClassifier
+
+
 def scikit_svc() -> Any:
     """Return scikit-learn's SVC."""
     return import_module("sklearn.svm").SVC

@@ -1,0 +1,148 @@
+"""The table of the README, from the files that the benchmarks write.
+
+``python -m marginpath_lab.readme`` in a checkout writes it between its two marks; no number is typed by hand.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+BEGIN, END = "<!-- begin measured: python -m marginpath_lab.readme -->", "<!-- end measured -->"
+
+_HEAD = "| question | marginpath | the others | command |\n|---|---|---|---|"
+
+
+def rows(results: Path) -> list[tuple[str, str, str, str]]:
+    """Return the rows of the table: question, ours, theirs, command."""
+    accuracy, path, tuned, one_fit, linear = (
+        json.loads((results / f"{name}.json").read_text("utf-8"))
+        for name in ("accuracy", "path", "tuned", "one-fit", "linear")
+    )
+    return [
+        (
+            f"As accurate as a tuned SVC? {_said(accuracy, 'sets')} data sets, clean and noisy",
+            _minus(f"{_said(accuracy, 'mean of ours − theirs in points'):+.2f} points on average"),
+            _minus(
+                f"SVC, 13 C: {_said(accuracy, 'median of the time'):.1f} × the time (median); "
+                f"the set with the largest loss: {_said(accuracy, 'worst set')} points"
+                f"{_boosting(accuracy)}"
+            ),
+            _command(accuracy),
+        ),
+        (
+            "Is every step the SVM at its C?",
+            f"{_said(path, 'primal objective: %'):.4g} % of the steps: objective within 0.1 % of SVC's",
+            f"SVC at `tol=1e-5`, {_said(path, 'sets')} data sets, "
+            f"{_said(path, 'steps compared')} steps compared",
+            _command(path),
+        ),
+        *(
+            _times(tuned, task, "marginpath", ("SVC", "intelex", "liquidSVM"), "Tuned in five folds")
+            for task in _tasks(tuned)
+        ),
+        _times(
+            one_fit,
+            _tasks(one_fit)[0],
+            "MarginPathClassifier",
+            ("SVC", "intelex"),
+            "The same, against *one* fit at the best C",
+        ),
+        _times(
+            linear, _tasks(linear)[0], "marginpath", ("LinearSVC", "SGD"), "Sparse text, tuned in five folds"
+        ),
+    ]
+
+
+def table(results: Path) -> str:
+    """Return the table as Markdown."""
+    return "\n".join([_HEAD, *(f"| {' | '.join(row)} |" for row in rows(results))])
+
+
+def filled(text: str, results: Path) -> str:
+    """Return the page with the table between the marks.
+
+    Examples
+    --------
+    >>> filled("No marks here.", Path("benchmarks/results"))
+    Traceback (most recent call last):
+        ...
+    ValueError: The page needs the two marks of the table, each once: <!-- begin measured: ...
+    """
+    if text.count(BEGIN) != 1 or text.count(END) != 1:
+        raise ValueError(f"The page needs the two marks of the table, each once: {BEGIN} and {END}.")
+    before, after = text.partition(BEGIN)[0], text.partition(END)[2]
+    return f"{before}{BEGIN}\n{table(results)}\n{END}{after}"
+
+
+def _boosting(record: dict[str, Any]) -> str:
+    """Return how gradient boosting compares, where the benchmark has it.
+
+    Examples
+    --------
+    >>> _boosting({"conclusions": {"boosting: mean of points": 0.5, "boosting: better by": "nowhere"}})
+    '; HistGradientBoosting: ours +0.50 points on average, behind by a point or more: nowhere'
+    """
+    prefix = "boosting: "
+    if not any(name.startswith(prefix) for name in record["conclusions"]):
+        return ""
+    difference, better = _said(record, f"{prefix}mean"), _said(record, f"{prefix}better")
+    ours = f"ours {difference:+.2f} points on average, behind by a point or more: {better}"
+    return f"; HistGradientBoosting: {ours}"
+
+
+def _times(
+    record: dict[str, Any], task: str, ours: str, rivals: Sequence[str], what: str
+) -> tuple[str, str, str, str]:
+    """Return the row of a task: seconds and test errors, theirs with the ratio of times either way."""
+    entries = {entry["contestant"]: entry for entry in record["entries"] if entry["task"] == task}
+    base = _ratio(entries[ours])
+    theirs = [
+        f"{name}: {_seconds(entry)} ({_times_ours(_ratio(entry) / base)}), {_error(entry)}"
+        for name, entry in entries.items()
+        if name.startswith(tuple(rivals))
+    ]
+    own = f"{_seconds(entries[ours])}, {_error(entries[ours])}"
+    return f"{what}: {task}", own, "; ".join(theirs), _command(record)
+
+
+def _ratio(entry: dict[str, Any]) -> float:
+    return float(entry["ratio"]["median"]) if entry["ratio"] else 1.0
+
+
+def _times_ours(ratio: float) -> str:
+    return f"{ratio:.0f} ×" if ratio >= 10 else f"{ratio:.2g} ×"
+
+
+def _seconds(entry: dict[str, Any]) -> str:
+    """Return the seconds with two digits: benchmarks on a shared machine know no more."""
+    seconds = entry["median_seconds"]
+    return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+
+
+def _error(entry: dict[str, Any]) -> str:
+    return f"error {100 * entry['facts']['test error']:.3g} %"
+
+
+def _tasks(record: dict[str, Any]) -> list[str]:
+    return list(dict.fromkeys(entry["task"] for entry in record["entries"]))
+
+
+def _said(record: dict[str, Any], beginning: str) -> Any:
+    """Return the conclusion whose name begins so."""
+    return next(value for name, value in record["conclusions"].items() if name.startswith(beginning))
+
+
+def _minus(text: str) -> str:
+    return text.replace("-", "−")
+
+
+def _command(record: dict[str, Any]) -> str:
+    return f"`marginpath bench {record['benchmark']}`"
+
+
+if __name__ == "__main__":
+    page = Path("README.md")
+    page.write_text(filled(page.read_text("utf-8"), Path("benchmarks/results")), encoding="utf-8")
