@@ -39,6 +39,7 @@ from .solvers import (
     Tikhonov,
     TikhonovSolutions,
 )
+from .tables import Importance, PositiveScore, TableEncoder, TablePathClassifier
 from .validation.cross_validation import CrossValidatedPath, cross_validate_path
 from .validation.widths import SquaredDistances, WidthSearch, cross_validate_widths, default_widths
 
@@ -66,6 +67,7 @@ __all__ = [
     "HeldOutError",
     "Hinge",
     "HomotopicSubgradient",
+    "Importance",
     "Inertia",
     "Kernel",
     "Laplacian",
@@ -86,6 +88,7 @@ __all__ = [
     "Pegasos",
     "Perceptron",
     "Polynomial",
+    "PositiveScore",
     "PowerDecay",
     "Problem",
     "QuasiOptimality",
@@ -96,6 +99,8 @@ __all__ = [
     "State",
     "Status",
     "Subgradient",
+    "TableEncoder",
+    "TablePathClassifier",
     "Tikhonov",
     "TikhonovSolutions",
     "TiledGram",

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
-from sklearn.model_selection import train_test_split
 
-from .. import report as pages
-from ..modelfile import Model, is_model
-from ..tables import NotThere, Table, Unusable, check_target, read
-from . import fitting, summary
+from ..tables.reading import NotThere, Table, Unusable, read
+from . import fitting
 from .predict import read_for
 from .talking import remarked, say, tell, told_plainly, writable
+
+if TYPE_CHECKING:
+    from ..modelfile import Model
 
 EPILOG = """Examples:
 
@@ -50,10 +51,14 @@ def report(
     target: fitting.Target = None,
     drop: fitting.Drop = None,
     categorical: fitting.Categorical = None,
+    as_kind: fitting.As = None,
     missing: fitting.Missing = None,
+    rare: fitting.Rare = "drop",
+    rare_below: fitting.RareBelow = 2,
     impute: fitting.Impute = False,
     format: fitting.Format = None,
-    kernel: fitting.Kernel = "rbf",
+    encoding: fitting.Encoding = None,
+    kernel: fitting.Kernel = "auto",
     gamma: fitting.Gamma = "scale",
     cv: fitting.Folds = 5,
     balanced: fitting.Balanced = False,
@@ -63,23 +68,33 @@ def report(
 
     It is one html file that needs no network. Open it in any browser and move the slider.
     """
-    settings = fitting.Settings(
-        kernel=kernel,
-        gamma=gamma,
-        cv=cv,
-        balanced=balanced,
-        seed=seed,
-        impute=impute,
-        categorical=tuple(categorical or ()),
-    )
     with told_plainly():
+        settings = fitting.Settings(
+            kernel=kernel,
+            gamma=gamma,
+            cv=cv,
+            balanced=balanced,
+            seed=seed,
+            kinds=fitting.kinds(categorical, as_kind),
+            missing=tuple(missing or ()),
+            rare=rare,
+            rare_below=rare_below,
+        )
         writable(out)
+        if not first.exists():
+            raise FileNotFoundError(f"There is no file {first}.")
+        from .. import report as pages
+        from ..modelfile import Model, is_model
+        from . import summary
+
         pair = None if plane is None else [name.strip() for name in plane.split(",")]
         if is_model(first) or data is not None:
             model = Model.load(first)
-            judged = None if data is None else _judged(model, data, missing or (), format)
+            judged = None if data is None else _judged(model, data, missing or (), format, encoding)
         else:
-            table = read(first, target, drop=drop or (), missing=missing or (), format=format)
+            table = read(
+                first, target, drop=drop or (), missing=missing or (), format=format, encoding=encoding
+            )
             with remarked():
                 model, judged = _fitted(table, settings, test)
         pages.write(model, out, judged, pair)
@@ -87,8 +102,10 @@ def report(
         say(f"Page: {out} ({summary.size_of(out)}). Open it in a browser.")
 
 
-def _judged(model: Model, data: Path, missing: Sequence[str], format: str | None) -> Table:
-    table = read_for(model, data, format, missing)
+def _judged(
+    model: Model, data: Path, missing: Sequence[str], format: str | None, encoding: str | None
+) -> Table:
+    table = read_for(model, data, format, missing, encoding)
     if table.y is None:
         raise NotThere(
             f"{data.name} has no column {model.target!r} with the true classes, which a report compares with."
@@ -107,6 +124,11 @@ def _judged(model: Model, data: Path, missing: Sequence[str], format: str | None
 
 def _fitted(table: Table, settings: fitting.Settings, test: float) -> tuple[Model, Table | None]:
     """Fit on one part of the rows; the other is for the test."""
+    from sklearn.model_selection import train_test_split
+
+    from ..tables.targets import check_target, with_rare
+
+    table = with_rare(table, settings.rare, settings.rare_below)
     check_target(table, settings.cv)
     if test == 0:
         return fitting.fit_table(table, settings), None
@@ -120,6 +142,5 @@ def _fitted(table: Table, settings: fitting.Settings, test: float) -> tuple[Mode
             f"pass --test 0."
         ) from None
     fit, held_out = np.sort(fit), np.sort(held_out)
-    model = fitting.fit_table(table.rows(fit), settings, rows=fit + 1)
-    judged = table.rows(held_out)
-    return model, Table("held-out rows", judged.X, judged.y, judged.target)
+    model = fitting.fit_table(table.rows(fit), settings)
+    return model, replace(table.rows(held_out), name="held-out rows")
