@@ -46,10 +46,17 @@ class TermWeights:
 
     @classmethod
     def fit(cls, texts: list[str], analyzer: str, *, reduced: bool) -> TermWeights:
-        """Count the terms of all texts; those of one text only do not count where there are many."""
-        most, least = (REDUCED_TERMS if reduced else TERMS), (2 if len(texts) >= 1000 else 1)
-        vectorizer = _vectorizer(analyzer, max_features=most, min_df=least)
-        X = vectorizer.fit_transform(texts)
+        """Count the terms of all texts; those of one text only tell nothing where there are some."""
+        settings = {
+            "max_features": REDUCED_TERMS if reduced else TERMS,
+            "min_df": 2 if len(texts) >= 50 else 1,
+        }
+        vectorizer = _vectorizer(analyzer, **settings)
+        try:
+            X = vectorizer.fit_transform(texts)
+        except ValueError:  # no two texts share a term
+            vectorizer = _vectorizer("substrings", max_features=settings["max_features"])
+            analyzer, X = "substrings", vectorizer.fit_transform(texts)
         terms, idf = vectorizer.get_feature_names_out().astype(str), np.asarray(vectorizer.idf_)
         if not reduced or X.shape[1] <= COMPONENTS:
             return cls(analyzer, terms, idf, None, 1.0)

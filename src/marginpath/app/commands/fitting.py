@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 KERNELS = ("auto", "rbf", "linear", "poly", "laplacian", "cosine")
 STOPPING = ("cv", "holdout", "margin", "discrepancy", "none")
 SELECTIONS = ("smooth", "best", "one_se")
+KINDS = ("number", "category", "names", "text", "date")
 #: Seconds between two lines of progress where there is no terminal to draw on.
 SECONDS = 5.0
 
@@ -255,14 +256,13 @@ def kinds(categorical: list[str] | None, asked: list[str] | None) -> tuple[tuple
     >>> kinds(["zip"], ["note=text"])
     (('zip', 'category'), ('note', 'text'))
     """
-    from ...tables.kinds import KINDS
     from ..tables.reading import NotThere
 
     split = (word.rpartition("=") for word in asked or ())
     pairs = [(name, kind) for name, _, kind in split]
     for name, kind in pairs:
         if not name or kind not in KINDS:
-            raise NotThere(f"--as {name}={kind}: it takes COLUMN=KIND, of the kinds {', '.join(KINDS[:-1])}.")
+            raise NotThere(f"--as {name}={kind}: it takes COLUMN=KIND, of the kinds {', '.join(KINDS)}.")
     return (*((name, "category") for name in categorical or ()), *pairs)
 
 
