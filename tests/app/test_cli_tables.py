@@ -288,6 +288,6 @@ def test_words_that_are_written_down_twice_agree():
     from marginpath.tables import kinds
     from marginpath.validation.cross_validation import SELECTIONS
 
-    assert fitting.STOPPING == (*CHOICES, "none")
+    assert (*CHOICES, "none") == fitting.STOPPING
     assert fitting.SELECTIONS == SELECTIONS
     assert (*fitting.KINDS, "left out") == kinds.KINDS

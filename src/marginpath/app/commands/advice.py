@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ..modelfile import Model
     from .fitting import Settings
 
-#: A class with a smaller share of the rows is rare enough for --balanced.
-MINORITY = 0.1
+#: A class with a smaller share of the rows than this part of an equal one is rare enough for --balanced.
+MINORITY = 0.2
 #: Spreads of unscaled columns that differ by more than this hide the smaller ones.
 UNSCALED = 10.0
 
@@ -41,7 +41,7 @@ def _on_classes(model: Model, settings: Settings) -> list[str]:
             f"The model predicts {usual!r} for nearly every row: it has not learnt to tell the classes "
             f"apart.{balance}{score if balance else ''}."
         ]
-    if share < MINORITY and not settings.balanced:
+    if share < MINORITY / len(counts) and not settings.balanced:
         return [f"{share:.1%} minority, class {rare!r}: consider --balanced{score}."]
     return []
 
