@@ -75,11 +75,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> for name, column in encoder.columns_.items():
     ...     print(name, "–", column)
     price – number: numbers written as text, 2 features
-    sold – date: dates, 6 features
+    sold – date: dates, 7 features
     shop – category: 2 levels, 2 features
     country – left out: the same value in every row
     >>> encoder.transform(table).shape
-    (3, 10)
+    (3, 11)
     """
 
     def __init__(self, kinds: Mapping[str, str] | None = None, *, scale: bool = True) -> None:

@@ -138,13 +138,15 @@ class Category:
 @register
 @dataclass(frozen=True)
 class Dates:
-    """When it was, in days, and the parts of the calendar that vary: season, weekday, hour on circles.
+    """When it was, in days, the month, and the parts of the calendar that vary: season, weekday, hour.
+
+    Those are places on circles, so that December is beside January; the month is where it says 12 after 11.
 
     Examples
     --------
     >>> joined = Dates.fit(np.array(["2021-03-04", "2021-12-24"], dtype=object), "iso")
     >>> joined.features("joined")[:3], joined.circles
-    (['joined', 'joined, season (cos)', 'joined, season (sin)'], ('season', 'weekday'))
+    (['joined', 'joined, month', 'joined, season (cos)'], ('season', 'weekday'))
     """
 
     kind: ClassVar[str] = "date"
@@ -171,12 +173,15 @@ class Dates:
             )
         angles = _angles(when)
         parts = [turn(angles[circle]) for circle in self.circles for turn in (np.cos, np.sin)]
+        if "season" in self.circles:
+            parts.insert(0, _months(when))
         return np.column_stack([self.day.transform(name, _days(when)), *map(np.nan_to_num, parts)])
 
     def features(self, name: str) -> list[str]:
         """Return a name for each part."""
         turns = [f"{name}, {circle} ({turn})" for circle in self.circles for turn in ("cos", "sin")]
-        return [*self.day.features(name), *turns]
+        month = [f"{name}, month"] if "season" in self.circles else []
+        return [*self.day.features(name), *month, *turns]
 
 
 @register
@@ -198,6 +203,12 @@ class LeftOut:
 def _days(when: np.ndarray) -> np.ndarray:
     days = when.astype(np.int64) / 86_400e6
     return np.where(np.isnat(when), np.nan, days)
+
+
+def _months(when: np.ndarray) -> np.ndarray:
+    """Return the month with mean 0 and deviation 1 over a year; NaN where it is missing."""
+    month = when.astype("datetime64[M]").astype(np.int64) % 12
+    return np.where(np.isnat(when), np.nan, (month - 5.5) / np.sqrt(143 / 12))
 
 
 def _angles(when: np.ndarray) -> dict[str, np.ndarray]:
