@@ -18,8 +18,8 @@ raw_tables = pytest.importorskip("marginpath_lab.bench.raw_tables", reason="the 
 #: share of its errors that is left; None where that class is nearly all there is.
 MADE = {
     "nursery": (30, 0.6),
-    "churn": (10, None),
-    "messages": (60_000, 0.4),
+    "churn": (16, None),
+    "messages": (60_000, 0.7),
     "orders": (100, 0.7),
     "prices": (6, 0.8),
     "questions": (12, 0.8),

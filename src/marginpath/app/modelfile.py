@@ -79,6 +79,7 @@ class Model:
         cls,
         table: Table,
         *classifiers: Any,
+        candidates: Callable[[Any], list[Any]] | None = None,
         kinds: Mapping[str, str] | None = None,
         scale: bool = True,
         missing: Sequence[str] = (),
@@ -87,12 +88,14 @@ class Model:
     ) -> Model:
         """Prepare the columns and fit; of several classifiers the folds choose one.
 
-        ``watch(problem, state, path)`` sees every step.
+        ``candidates(X)`` returns them where they depend on the features; ``watch(problem, state, path)`` sees
+        every step.
         """
         prepare = _preparation(table, kinds, scale)
         X = _told(table, prepare.fit_transform, table.X)
         with nullcontext() if watch is None else watched(watch):
-            classifier, folds = best_fit(list(classifiers), X, table.y)
+            ways = list(classifiers) if candidates is None else candidates(X)
+            classifier, folds = best_fit(ways, X, table.y)
         blocks = getattr(prepare, "blocks_", None)
         importance = permutation_importance(classifier, folds, blocks) if folds and blocks else None
         pipeline = Pipeline([("prepare", prepare), ("classify", classifier)])

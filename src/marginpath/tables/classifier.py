@@ -40,8 +40,8 @@ class TablePathClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     classifier : MarginPathClassifier or LinearMarginPathClassifier, optional
-        None follows a linear path and, on tables that are not text alone, the path of a Gaussian kernel too
-        and keeps the one that the folds find better.
+        None follows a linear path and, on tables that are not text alone, the path of a Gaussian kernel
+        too, and keeps the one that the folds find better.
     kinds : dict, optional
         What some columns are, if not what they look like: {"zip": "category", "remark": "text"}.
     scale : bool
@@ -209,7 +209,18 @@ class TablePathClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         linear = LinearMarginPathClassifier(**own)
         if sp.issparse(features) or features.shape[0] > KERNEL_ROWS:
             return [linear]
-        return [linear, MarginPathClassifier(**own)]
+        return [linear, MarginPathClassifier(gamma=wide_gamma(features), **own)]
+
+
+def wide_gamma(features: np.ndarray) -> float:
+    """Return half of gamma="scale": encoded tables have columns that say nothing, and like it wider.
+
+    Examples
+    --------
+    >>> wide_gamma(np.array([[0.0], [2.0]]))
+    0.5
+    """
+    return 0.5 / (features.shape[1] * float(features.var()) or 1.0)
 
 
 def best_fit(candidates: list[Any], X: Any, y: Any, **params: Any) -> tuple[Any, FoldModels | None]:

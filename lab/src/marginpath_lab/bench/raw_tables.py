@@ -150,7 +150,7 @@ def _silent(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
     frame = pd.DataFrame(
         {
             "income": np.where(silent, np.nan, income),
-            "owner": np.where(rng.random(n) < 0.2, None, rng.choice(["rent", "own"], n)),
+            "owner": pd.Series(rng.choice(["rent", "own"], n)).mask(rng.random(n) < 0.2),
             "age": rng.normal(40, 10, n),
         }
     )

@@ -42,7 +42,7 @@ def fit(
     format: fitting.Format = None,
     encoding: fitting.Encoding = None,
     kernel: fitting.Kernel = "auto",
-    gamma: fitting.Gamma = "scale",
+    gamma: fitting.Gamma = None,
     degree: fitting.Degree = 3,
     stopping: fitting.Stopping = "cv",
     cv: fitting.Folds = 5,

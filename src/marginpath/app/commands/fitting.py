@@ -116,7 +116,7 @@ Kernel = Annotated[
     ),
 ]
 Gamma = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--gamma",
         metavar="GAMMA",
@@ -191,7 +191,7 @@ class Settings:
     """What a fit was asked for."""
 
     kernel: str = "auto"
-    gamma: str = "scale"
+    gamma: str | None = None
     degree: int = 3
     stopping: str = "cv"
     cv: int = 5
@@ -222,9 +222,10 @@ class Settings:
                 raise NotThere(f"{name} {value} is none of {', '.join(words)}.")
         _gamma(self.gamma)
 
-    def classifiers(self, sparse: bool = False) -> list[Any]:
+    def classifiers(self, features: Any) -> list[Any]:
         """Return the classifiers that the folds choose from, not fitted yet."""
         from ...estimators import LinearMarginPathClassifier, MarginPathClassifier
+        from ...tables.classifier import KERNEL_ROWS, wide_gamma
 
         common: dict[str, Any] = {
             "stopping": None if self.stopping == "none" else self.stopping,
@@ -237,15 +238,16 @@ class Settings:
             "time_limit": self.time_limit,
             "random_state": self.seed,
         }
-        judged = self.stopping in ("cv", "holdout")
         linear = LinearMarginPathClassifier(**common)
-        kernel = "rbf" if self.kernel == "auto" else self.kernel
-        curved = MarginPathClassifier(
-            kernel, gamma=_gamma(self.gamma), degree=self.degree, coef0=1.0, **common
-        )
-        if self.kernel == "linear" or (self.kernel == "auto" and sparse):
+        automatic = self.kernel == "auto"
+        sparse = hasattr(features, "tocsr")
+        if self.kernel == "linear" or (automatic and (sparse or features.shape[0] > KERNEL_ROWS)):
             return [linear]
-        return [linear, curved] if self.kernel == "auto" and judged else [curved]
+        judged = self.stopping in ("cv", "holdout")
+        gamma = wide_gamma(features) if automatic and self.gamma is None else _gamma(self.gamma)
+        kernel = "rbf" if automatic else self.kernel
+        curved = MarginPathClassifier(kernel, gamma=gamma, degree=self.degree, coef0=1.0, **common)
+        return [linear, curved] if automatic and judged else [curved]
 
 
 def kinds(categorical: list[str] | None, asked: list[str] | None) -> tuple[tuple[str, str], ...]:
@@ -288,7 +290,7 @@ def fit_table(table: Table, settings: Settings) -> Model:
     with progress() as watch:
         model = Model.fit(
             table,
-            *settings.classifiers(table.is_sparse),
+            candidates=settings.classifiers,
             kinds=dict(settings.kinds),
             scale=not settings.no_scale,
             missing=settings.missing,
@@ -324,9 +326,11 @@ def with_positive(settings: Settings, table: Table) -> Settings:
     return replace(settings, scoring=PositiveScore(settings.scoring, positive))
 
 
-def _gamma(text: str) -> str | float:
+def _gamma(text: str | None) -> str | float:
     from ..tables.reading import NotThere
 
+    if text is None:
+        return "scale"
     if text in ("scale", "auto", "tuned"):
         return text
     try:

@@ -59,7 +59,7 @@ def report(
     format: fitting.Format = None,
     encoding: fitting.Encoding = None,
     kernel: fitting.Kernel = "auto",
-    gamma: fitting.Gamma = "scale",
+    gamma: fitting.Gamma = None,
     cv: fitting.Folds = 5,
     balanced: fitting.Balanced = False,
     seed: fitting.Seed = 0,
