@@ -147,6 +147,12 @@ def test_ways_to_write_a_date(words, how):
     assert date_format(words) == how
 
 
+def test_dates_with_a_word_for_what_is_missing():
+    encoder = mp.TableEncoder().fit(pd.DataFrame({"t": ["2021-03-04", "?", "2021-12-24"] * 9}))
+    assert encoder.columns_["t"].kind == "date"
+    assert "t is missing" in encoder.get_feature_names_out()
+
+
 def test_a_zone_is_counted():
     assert as_time("2021-03-04T01:30:00+02:00", "iso") == dt.datetime(2021, 3, 3, 23, 30)
 

@@ -57,6 +57,32 @@ def test_all_that_the_classifier_has_is_here(fitted, pets):
         fitted.beauty  # noqa: B018
 
 
+def test_labels_that_are_missing_are_named(pets):
+    frame, y = pets
+    holed = y.astype(object)
+    holed[7] = None
+    with pytest.raises(ValueError, match="y has no value in 1 rows, such as row 7"):
+        mp.TablePathClassifier().fit(frame, holed)
+
+
+def test_skops_holds_it(fitted, pets):
+    skops = pytest.importorskip("skops.io")
+    from marginpath.export.skops import SKOPS_TRUSTED
+
+    stored = skops.dumps(fitted)
+    assert set(skops.get_untrusted_types(data=stored)) <= set(SKOPS_TRUSTED)
+    again = skops.loads(stored, trusted=SKOPS_TRUSTED)
+    np.testing.assert_array_equal(again.predict(pets[0]), fitted.predict(pets[0]))
+
+
+def test_names_of_columns_need_not_be_text(pets):
+    frame, y = pets
+    numbered = frame.set_axis(range(5), axis=1)
+    model = mp.TablePathClassifier(mp.LinearMarginPathClassifier(random_state=0)).fit(numbered, y)
+    assert list(model.columns_) == ["0", "1", "2", "3", "4"]
+    assert model.score(numbered, y) > 0.9
+
+
 def test_tools_of_scikit_learn(pets):
     frame, y = pets
     model = mp.TablePathClassifier(mp.LinearMarginPathClassifier(cv=3, random_state=0))

@@ -109,6 +109,11 @@ class TablePathClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             As in :meth:`MarginPathClassifier.fit`.
         """
         labels = np.asarray(y)
+        gaps = [i for i, label in enumerate(labels.tolist()) if label is None or label != label]
+        if gaps:
+            raise ValueError(
+                f"y has no value in {len(gaps)} rows, such as row {gaps[0]}: leave those rows out."
+            )
         self.encoder_ = TableEncoder(self.kinds, scale=self.scale)
         features = self.encoder_.fit_transform(X)
         self.columns_ = self.encoder_.columns_

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import parsing
-from .frames import missing, words_of
+from .frames import GAPS, missing, words_of
 
 #: What ``kinds`` of a table may be called.
 KINDS = ("number", "category", "names", "text", "date", "left out")
@@ -81,7 +81,7 @@ def _of_words(name: str, known: np.ndarray, coded: bool) -> Decision:
     if not bad and not np.isnan(floats).all():
         as_numbers = _of_numbers(name, floats[~np.isnan(floats)], coded)
         return as_numbers if as_numbers.kind != "number" else Decision("number", "numbers written as text")
-    if (how := parsing.date_format(levels)) is not None:
+    if (how := parsing.date_format({word for word in levels if word.lower() not in GAPS})) is not None:
         written = "" if how == "iso" else f", written as {how}"
         return Decision("date", f"dates{written}", how)
     if len(levels) <= LEVELS:

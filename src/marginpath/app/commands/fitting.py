@@ -93,7 +93,7 @@ NoScale = Annotated[
     bool,
     typer.Option(
         "--no-scale",
-        help="Take numbers as they are; by default each column gets median 0 and the same spread.",
+        help="Take numbers as they are; by default each is cut far out and gets mean 0 and deviation 1.",
         rich_help_panel=_DATA,
     ),
 ]
