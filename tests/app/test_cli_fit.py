@@ -76,8 +76,7 @@ def test_what_a_beginner_meets(invoke, animals):
     assert ran.exit_code == 0
     assert ran.stderr.splitlines()[:2] == [
         "It would change:",
-        "- Column 'animal_id' is left out: an identifier: a different value in every row. To keep it: "
-        "--as animal_id=category",
+        "- Left out: 'animal_id' (an identifier). To keep one: --as COLUMN=category",
     ]
     for words in (
         "cat, dog, rabbit",

@@ -13,7 +13,7 @@ from sklearn.metrics import log_loss
 from typer.testing import CliRunner
 
 from marginpath.app import cli
-from marginpath.app.commands import fitting
+from marginpath.app.commands import fitting, options
 from marginpath.app.modelfile import Model
 
 
@@ -88,6 +88,15 @@ def test_imbalance_is_told(invoke, churn):
     ran = invoke("fit", "churn.csv", "-t", "churned", "--balanced", "--scoring", "balanced_accuracy")
     assert "nearly every row" not in ran.stderr
     assert "consider --balanced" not in ran.stderr
+
+
+def test_a_constant_of_even_classes_is_no_imbalance(invoke):
+    rng = np.random.default_rng(0)
+    pd.DataFrame({"x": rng.normal(size=200), "y": rng.random(200) < 0.45}).to_csv("coin.csv", index=False)
+    ran = invoke("fit", "coin.csv", "-t", "y", "--kernel", "rbf", "--selection", "one_se")
+    assert "for nearly every row" in ran.stderr
+    assert "Perhaps no column tells them apart." in ran.stderr
+    assert "--balanced" not in ran.stderr
 
 
 def test_a_rare_class_that_is_learnt_is_told_too(invoke, churn):
@@ -188,7 +197,7 @@ def test_dates_zips_ids_and_notes(invoke, ending):
     assert next(iter(found["importance"]["columns"])) in ("ordered", "stamp")
     assert Path("orders.model").stat().st_size < 4_000_000
     advice = " ".join(found["advice"])
-    for words in ("'order_id' is left out", "'note' is free text", "'zip' may hold codes"):
+    for words in ("Left out: 'order_id' (an identifier)", "'note' is free text", "'zip' may hold codes"):
         assert words in advice
     invoke("predict", "orders.model", f"orders.{ending}")
 
@@ -288,6 +297,6 @@ def test_words_that_are_written_down_twice_agree():
     from marginpath.tables import kinds
     from marginpath.validation.cross_validation import SELECTIONS
 
-    assert (*CHOICES, "none") == fitting.STOPPING
-    assert fitting.SELECTIONS == SELECTIONS
-    assert (*fitting.KINDS, "left out") == kinds.KINDS
+    assert (*CHOICES, "none") == options.STOPPING
+    assert options.SELECTIONS == SELECTIONS
+    assert (*options.KINDS, "left out") == kinds.KINDS

@@ -42,6 +42,13 @@ def test_semicolons_and_decimal_commas(tmp_path):
     assert table.X["b"].tolist() == [2.0, 3.25]
 
 
+def test_decimal_commas_beside_dates(tmp_path):
+    text = "day;price;kind\n04.03.2021;1,5;x\n05.03.2021;2,25;y\n"
+    assert read(written(tmp_path, text), "kind").X["price"].tolist() == [1.5, 2.25]
+    text = "a;b;kind\n1.5;2,5;x\n2.5;3,5;y\n"
+    assert read(written(tmp_path, text), "kind").X["a"].tolist() == [1.5, 2.5]
+
+
 def test_a_byte_order_mark_and_spaces_around_names(tmp_path):
     table = read(written(tmp_path, "a , kind\n1,x\n2,y\n", encoding="utf-8-sig"), "kind")
     assert list(table.X.columns) == ["a"]

@@ -217,6 +217,8 @@ def test_asked_kinds():
         (pd.DataFrame({"x": [1.0]}), "lacks the columns 't'"),
         (pd.DataFrame([[1.0, 2.0]], columns=["x", "x"]), "Two columns of the table have the name 'x'"),
         ("table", "A table is a data frame.*got a str"),
+        (sp.csr_array(np.eye(2)), "got a csr_array. Sparse features need no encoding"),
+        (pl.LazyFrame({"x": [1.0]}), "got a LazyFrame"),
     ],
 )
 def test_tables_that_do_not_fit(frame, words):

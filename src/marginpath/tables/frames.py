@@ -94,11 +94,13 @@ def _frame(X: Any) -> Any:
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"Two columns of the table have the name {twice!r}. Rename one of them.") from None
     except TypeError:
-        if np.ndim(X) == 2:
+        sparse = hasattr(X, "tocsr")
+        if np.ndim(X) == 2 and not sparse:
             return None
+        advice = " Sparse features need no encoding: use LinearMarginPathClassifier." if sparse else ""
         raise ValueError(
             f"A table is a data frame such as pandas' or polars', or an array (rows, columns); got a "
-            f"{type(X).__name__}."
+            f"{type(X).__name__}.{advice}"
         ) from None
 
 

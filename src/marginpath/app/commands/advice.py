@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: A class with a smaller share of the rows than this part of an equal one is rare enough for --balanced.
 MINORITY = 0.2
+#: And than this part, so rare that a constant model may be due to it.
+UNEVEN = 0.6
 #: Spreads of unscaled columns that differ by more than this hide the smaller ones.
 UNSCALED = 10.0
 
@@ -33,13 +35,13 @@ def _on_classes(model: Model, settings: Settings) -> list[str]:
     clf = model.classifier
     counts = np.bincount(clf.codes_, minlength=len(clf.classes_))
     rare, share = model.classes[int(counts.argmin())], counts.min() / counts.sum()
-    balance = "" if settings.balanced else " Consider --balanced"
     score = "" if settings.scoring else ", --scoring balanced_accuracy"
     if is_constant(model):
         usual = model.classes[int(counts.argmax())]
+        uneven = share < UNEVEN / len(counts) and not settings.balanced
         return [
-            f"The model predicts {usual!r} for nearly every row: it has not learnt to tell the classes "
-            f"apart.{balance}{score if balance else ''}."
+            f"The model predicts {usual!r} for nearly every row: it has not learnt to tell the classes apart."
+            + (f" Consider --balanced{score}." if uneven else " Perhaps no column tells them apart.")
         ]
     if share < MINORITY / len(counts) and not settings.balanced:
         return [f"{share:.1%} minority, class {rare!r}: consider --balanced{score}."]
@@ -47,13 +49,9 @@ def _on_classes(model: Model, settings: Settings) -> list[str]:
 
 
 def _on_columns(model: Model, table: Table, settings: Settings) -> list[str]:
-    said = []
+    said = _left_out(model)
     for name, column in model.columns.items():
-        shown = _quoted(name)
-        if column.kind == "left out" and column.why != "asked for":
-            keep = f" To keep it: --as {shown}=category" if "identifier" in column.why else ""
-            said.append(f"Column {name!r} is left out: {column.why}.{keep}")
-        elif column.kind == "text" and "component" in model.prepare.encodings_[name].features(name)[0]:
+        if column.kind == "text" and "component" in model.prepare.encodings_[name].features(name)[0]:
             said.append(
                 f"Column {name!r} is free text, taken in {column.n_features} components beside the others. "
                 f"By itself it would be taken word by word: try the text alone too."
@@ -64,8 +62,20 @@ def _on_columns(model: Model, table: Table, settings: Settings) -> list[str]:
                 f"as a category. If that means a missing value: --missing {_quoted(odd[0])}"
             )
         elif column.kind == "number" and _is_code(name, table.X[name]):
-            said.append(f"Column {name!r} may hold codes rather than quantities: --categorical {shown}")
+            said.append(
+                f"Column {name!r} may hold codes rather than quantities: --categorical {_quoted(name)}"
+            )
     return said + (_unscaled(model) if settings.no_scale else [])
+
+
+def _left_out(model: Model) -> list[str]:
+    names = [
+        f"{name!r} ({column.why.partition(':')[0]})"
+        for name, column in model.columns.items()
+        if column.kind == "left out" and column.why != "asked for"
+    ]
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return [f"Left out: {', '.join(names[:5])}{more}. To keep one: --as COLUMN=category"] if names else []
 
 
 def _unscaled(model: Model) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ..tables.reading import read
-from . import INTERRUPTED, fitting
+from . import INTERRUPTED, fitting, options
 from .talking import console, remarked, say, tell, told_plainly, writable
 
 EPILOG = """Examples:
@@ -24,36 +24,36 @@ marginpath fit a9a.svm --kernel linear"""
 
 def fit(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="A csv, parquet, svmlight or npz file.")],
-    target: fitting.Target = None,
+    target: options.Target = None,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out", "-o", metavar="MODEL", help="The file to write; the name of DATA with .model by default."
         ),
     ] = None,
-    drop: fitting.Drop = None,
-    categorical: fitting.Categorical = None,
-    as_kind: fitting.As = None,
-    missing: fitting.Missing = None,
-    rare: fitting.Rare = "drop",
-    rare_below: fitting.RareBelow = 2,
-    impute: fitting.Impute = False,
-    no_scale: fitting.NoScale = False,
-    format: fitting.Format = None,
-    encoding: fitting.Encoding = None,
-    kernel: fitting.Kernel = "auto",
-    gamma: fitting.Gamma = None,
-    degree: fitting.Degree = 3,
-    stopping: fitting.Stopping = "cv",
-    cv: fitting.Folds = 5,
-    selection: fitting.Selection = "smooth",
-    scoring: fitting.Scoring = None,
-    positive: fitting.Positive = None,
-    noise_level: fitting.NoiseLevel = None,
-    balanced: fitting.Balanced = False,
-    max_iter: fitting.MaxIter = None,
-    time_limit: fitting.TimeLimit = None,
-    seed: fitting.Seed = 0,
+    drop: options.Drop = None,
+    categorical: options.Categorical = None,
+    as_kind: options.As = None,
+    missing: options.Missing = None,
+    rare: options.Rare = "drop",
+    rare_below: options.RareBelow = 2,
+    impute: options.Impute = False,
+    no_scale: options.NoScale = False,
+    format: options.Format = None,
+    encoding: options.Encoding = None,
+    kernel: options.Kernel = "auto",
+    gamma: options.Gamma = None,
+    degree: options.Degree = 3,
+    stopping: options.Stopping = "cv",
+    cv: options.Folds = 5,
+    selection: options.Selection = "smooth",
+    scoring: options.Scoring = None,
+    positive: options.Positive = None,
+    noise_level: options.NoiseLevel = None,
+    balanced: options.Balanced = False,
+    max_iter: options.MaxIter = None,
+    time_limit: options.TimeLimit = None,
+    seed: options.Seed = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Fit a classifier to a table and store it, with all its steps.

@@ -13,7 +13,7 @@ import numpy as np
 import typer
 
 from ..tables.reading import NotThere, Table, format_of, read
-from . import fitting
+from . import options
 from .talking import say, tell, told_plainly, writable
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ def predict(
     with_data: Annotated[
         bool, typer.Option("--with-data", help="Write the columns of DATA in front.")
     ] = False,
-    missing: fitting.Missing = None,
-    format: fitting.Format = None,
-    encoding: fitting.Encoding = None,
+    missing: options.Missing = None,
+    format: options.Format = None,
+    encoding: options.Encoding = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of csv.")] = False,
 ) -> None:
     """Predict the class of every row, and its probability where it is calibrated.

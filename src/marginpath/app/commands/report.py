@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from ..tables.reading import NotThere, Table, Unusable, read
-from . import fitting
+from . import fitting, options
 from .predict import read_for
 from .talking import remarked, say, tell, told_plainly, writable
 
@@ -48,21 +48,21 @@ def report(
             "--test", min=0, max=0.9, help="With DATA alone: the share of rows to keep for the test."
         ),
     ] = 0.25,
-    target: fitting.Target = None,
-    drop: fitting.Drop = None,
-    categorical: fitting.Categorical = None,
-    as_kind: fitting.As = None,
-    missing: fitting.Missing = None,
-    rare: fitting.Rare = "drop",
-    rare_below: fitting.RareBelow = 2,
-    impute: fitting.Impute = False,
-    format: fitting.Format = None,
-    encoding: fitting.Encoding = None,
-    kernel: fitting.Kernel = "auto",
-    gamma: fitting.Gamma = None,
-    cv: fitting.Folds = 5,
-    balanced: fitting.Balanced = False,
-    seed: fitting.Seed = 0,
+    target: options.Target = None,
+    drop: options.Drop = None,
+    categorical: options.Categorical = None,
+    as_kind: options.As = None,
+    missing: options.Missing = None,
+    rare: options.Rare = "drop",
+    rare_below: options.RareBelow = 2,
+    impute: options.Impute = False,
+    format: options.Format = None,
+    encoding: options.Encoding = None,
+    kernel: options.Kernel = "auto",
+    gamma: options.Gamma = None,
+    cv: options.Folds = 5,
+    balanced: options.Balanced = False,
+    seed: options.Seed = 0,
 ) -> None:
     """Write a page that shows a path step by step: errors, margins, boundary, and labels to check.
 
