@@ -1,11 +1,4 @@
-from . import (
-    datasets,
-    experimental,
-    metrics,
-    noise,
-    regression,
-    theory,
-)
+from . import datasets, experimental, metrics, noise, regression, theory
 from .certificates.bounds import duality_gap, margin_bounds
 from .certificates.maximum_margin import MarginStatus, MaximumMargin, maximum_margin
 from .estimators import LinearMarginPathClassifier, MarginPathClassifier
