@@ -93,3 +93,15 @@ def test_the_wheel_installs_and_runs(tmp_path):
     code, _, errors = call(scripts / "marginpath", "demo", cwd=tmp_path)
     assert code == 1
     assert 'pip install "marginpath[cli]"' in errors
+
+
+def test_names_and_modules_are_loaded_when_they_are_asked_for():
+    script = (
+        "import sys, marginpath as mp\n"
+        "assert 'sklearn' not in sys.modules\n"
+        "assert mp.gram.DenseGram and mp.estimators.watched and mp.TablePathClassifier\n"
+        "assert all(hasattr(mp, name) for name in mp.__all__)\n"
+        "assert not hasattr(mp, 'nonsense')"
+    )
+    code, _, errors = call(sys.executable, "-c", script, cwd=ROOT)
+    assert code == 0, errors

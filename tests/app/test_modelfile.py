@@ -36,7 +36,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def model(table):
-    return Model.fit(table, mp.MarginPathClassifier(random_state=0), impute=True)
+    return Model.fit(table, mp.MarginPathClassifier(random_state=0))
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def file(model, tmp_path):
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_all_of_a_model_comes_back(table, tmp_path, classifier):
-    model = Model.fit(table, classifier, impute=True)
+    model = Model.fit(table, classifier, missing=["?"])
     model.save(tmp_path / "a.model")
     again = Model.load(tmp_path / "a.model")
     X = model.prepared(table)
@@ -70,7 +70,8 @@ def test_all_of_a_model_comes_back(table, tmp_path, classifier):
     assert again.columns == model.columns
     assert again.classifier.path_.ended is classifier.path_.ended
     assert again.classifier.separable_ == classifier.separable_
-    assert (again.target, again.source, again.impute) == ("kind", "animals.csv", True)
+    assert (again.target, again.source, again.missing) == ("kind", "animals.csv", ("?",))
+    assert (again.importance is None) == (model.importance is None)
 
 
 def test_a_sparse_model_comes_back(tmp_path):
@@ -83,30 +84,32 @@ def test_a_sparse_model_comes_back(tmp_path):
 
 
 def test_the_pipeline_is_one_of_scikit_learn(model, table):
-    assert [type(step).__name__ for step in model.pipeline] == ["ColumnTransformer", "MarginPathClassifier"]
-    values = model.columns.values(table, impute=True)
-    assert (model.pipeline.predict(values) == model.classifier.predict(model.prepared(table))).all()
-    assert model.feature_names == ["weight", "ears", "food_fish", "food_hay"]
+    assert [type(step).__name__ for step in model.pipeline] == ["TableEncoder", "MarginPathClassifier"]
+    assert (model.pipeline.predict(table.X) == model.classifier.predict(model.prepared(table))).all()
+    assert model.feature_names == [
+        *("weight", "weight is missing", "ears"),
+        *("food = fish", "food = hay", "food is missing"),
+    ]
 
 
 def test_what_watches_sees_every_step_and_leaves_no_trace(table):
     seen = []
     classifier = mp.MarginPathClassifier(random_state=0, max_iter=4, stopping=None)
-    Model.fit(
-        table, classifier, impute=True, watch=lambda problem, state, path: seen.append(state.t) and None
-    )
+    Model.fit(table, classifier, watch=lambda problem, state, path: seen.append(state.t) and None)
     assert seen == [1, 2, 3, 4]
     alone = mp.MarginPathClassifier(random_state=0, max_iter=4, stopping=None)
-    Model.fit(table, alone, impute=True)
+    Model.fit(table, alone)
     assert vars(classifier).keys() == vars(alone).keys()
     assert seen == [1, 2, 3, 4]
 
 
-def test_gaps_are_refused_by_a_model_that_does_not_fill_them(table):
+def test_gaps_that_the_fit_had_not_are_told(table):
     whole = table.rows(np.flatnonzero(table.X.notna().all(axis=1)))
     model = Model.fit(whole, mp.MarginPathClassifier(random_state=0))
-    with pytest.raises(ValueError, match=r"missing values in weight \(1 row\), food \(1 row\)"):
-        model.prepared(table)
+    assert model.remarks(table) == [
+        "Column 'weight' has no value in 1 row, and had one in every row of the fit: the median stands in."
+    ]
+    assert np.isfinite(model.prepared(table)).all()
 
 
 def test_new_categories_are_told(model, table):

@@ -10,7 +10,14 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_iris
-from sklearn.metrics import average_precision_score, confusion_matrix
+from sklearn.metrics import (
+    average_precision_score,
+    balanced_accuracy_score,
+    confusion_matrix,
+    precision_score,
+    recall_score,
+    roc_auc_score,
+)
 
 import marginpath as mp
 from marginpath.app import demo, report
@@ -154,6 +161,58 @@ def test_every_way_to_stop_has_a_page(settings):
     assert [one["kind"] for one in shown["judged"]] == ["training"]  # its own rows are no test
     assert len(shown["margin"]["upper"][0]) == len(shown["C"]) == len(shown["steps"])
     json.dumps(shown, allow_nan=False)
+
+
+def test_the_kept_step_is_judged_by_rows_it_did_not_see(model, iris, shown):
+    new, held = iris[1], shown["quality"]
+    predicted = model.classifier.predict(model.prepared(new))
+    assert (held["name"], held["rows"]) == ("flowers.csv", 50)
+    assert held["error"] == pytest.approx(np.mean(predicted != new.y))
+    assert held["balanced"] == pytest.approx(balanced_accuracy_score(new.y, predicted))
+    assert held["recall"] == pytest.approx(recall_score(new.y, predicted, average=None))
+    assert held["precision"] == pytest.approx(precision_score(new.y, predicted, average=None))
+    decision = model.classifier.decision_function(model.prepared(new))
+    areas = [
+        roc_auc_score(new.y == name, column) for name, column in zip(model.classes, decision.T, strict=True)
+    ]
+    assert held["auc"] == pytest.approx(np.mean(areas))
+    assert sum(n for *_, n in held["calibration"]) == 50
+    assert held["threshold"] is None
+    alone = content(model)["quality"]
+    assert (alone["name"], alone["rows"]) == ("rows held out by the folds", 100)
+
+
+def test_a_threshold_for_two_classes():
+    model, _table, _ = moons(200, flipped=20)
+    held = content(model)["quality"]
+    rows, clf = held["threshold"], model.classifier
+    assert rows["chance"] == sorted(rows["chance"], reverse=True)
+    assert sum(rows["so"]) == np.sum(clf.codes_ == rows["positive"])
+    flagged = np.array(rows["chance"]) >= 0.5
+    misses = np.sum(~flagged & (np.array(rows["so"]) == 1)) + np.sum(flagged & (np.array(rows["so"]) == 0))
+    assert misses / 200 == pytest.approx(held["error"], abs=0.011)
+    for said, so, n in held["calibration"]:
+        assert abs(said - so) < 4 * np.sqrt(0.25 / n)
+
+
+def test_columns_that_matter_are_those_of_the_model(model, shown):
+    bars = shown["importance"]["bars"]
+    assert [name for name, *_ in bars] == list(model.importance.names)
+    assert bars[0][0] in ("petal length (cm)", "petal width (cm)")
+
+
+def test_a_constant_model_suspects_no_label():
+    """One in twenty rows, and nothing to tell it by: it lists no row of the rarer class."""
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(300) < 0.05, "rare", "usual")
+    table = Table("t", pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"]), y, "y")
+    model = Model.fit(table, mp.MarginPathClassifier(random_state=0))
+    shown = content(model)
+    assert shown["constant"]
+    assert shown["suspects"] == []
+    assert shown["suspects_total"] == 0
+    assert shown["quality"]["balanced"] == 0.5
+    assert not content(moons(120, flipped=10)[0])["constant"]
 
 
 def test_one_column_has_no_plane():

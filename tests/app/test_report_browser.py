@@ -30,6 +30,19 @@ FLAGS = (
 )
 
 
+#: The names of figures in the readouts that reach into their neighbours.
+OVERPRINTED = """
+const boxes = [...document.querySelectorAll(".readout div")].filter((d) => d.offsetParent).map((d) => {
+  const range = document.createRange();
+  range.selectNodeContents(d.querySelector("dd"));
+  return [d.innerText, range.getBoundingClientRect(), d.parentElement];
+});
+return boxes.flatMap(([name, a, of], i) => boxes.slice(i + 1).filter(([, b, other]) =>
+  of === other && a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1
+).map(([other]) => `${name} | ${other}`));
+"""
+
+
 @pytest.fixture(scope="module")
 def model():
     data = load_iris(as_frame=True)
@@ -265,13 +278,14 @@ def test_labels_to_check(page):
     file.unlink()
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (820, "dark"), (1280, "light")])
+@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (390, "dark"), (820, "dark"), (1280, "light")])
 def test_it_fits_every_width_in_light_and_dark(driver, file, width, scheme):
     page = opened(driver, file, width, 844, scheme)
     assert page.execute_script("return document.documentElement.scrollWidth") <= width
     ground = page.execute_script("return getComputedStyle(document.body).backgroundColor")
     light = np.mean([int(v) for v in re.findall(r"\d+", ground)[:3]])
     assert (light < 60) if scheme == "dark" else (light > 220)
+    assert page.execute_script(OVERPRINTED) == []
 
 
 def test_no_complaints_and_nothing_fetched(page):
@@ -296,3 +310,82 @@ def test_two_classes_and_strange_names(driver, tmp_path):
     first = picture(page)
     go(page, 0 if fitted.classifier.step_ > 1 else 3)
     assert picture(page) != first
+
+
+@pytest.fixture(scope="module")
+def churn(tmp_path_factory):
+    """Write the page of two classes, one of them in a tenth of the rows, that a column tells apart."""
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(400) < 0.1, "left", "stayed")
+    X = pd.DataFrame({"calls": rng.normal(size=400) + 2.5 * (y == "left"), "noise": rng.normal(size=400)})
+    fitted = Model.fit(Table("churn.csv", X, y, "y"), mp.LinearMarginPathClassifier(random_state=0))
+    return report.write(fitted, tmp_path_factory.mktemp("churn") / "r.html"), fitted
+
+
+def texts(driver, name):
+    return [node.text for node in driver.find_elements("css selector", f"#{name} dd")]
+
+
+@pytest.mark.parametrize("width", [360, 820, 1280])
+def test_a_threshold_with_its_costs(driver, churn, width):
+    page = opened(driver, churn[0], width)
+    assert page.execute_script("return document.documentElement.scrollWidth") <= width
+    rows = stored(page)["quality"]["threshold"]
+    chance, so = np.array(rows["chance"]), np.array(rows["so"]) == 1
+    for limit in (0.5, 0.2):
+        choose(page, "threshold", 1000 * limit, event="input")
+        recall, precision, misses, alarms, _ = texts(page, "threshold-readout")
+        flagged = chance >= limit
+        assert percent(recall) == pytest.approx(np.mean(flagged[so]), abs=6e-4)
+        assert percent(precision) == pytest.approx(np.mean(so[flagged]), abs=6e-4)
+        assert (int(misses), int(alarms)) == (np.sum(so & ~flagged), np.sum(flagged & ~so))
+    choose(page, "cost-miss", 20, event="input")
+    page.execute_script("document.getElementById('cheapest').click()")
+    cheap = float(texts(page, "threshold-readout")[-1])
+    costs = [20 * np.sum(so & (chance < t)) + np.sum(~so & (chance >= t)) for t in np.arange(1001) / 1000]
+    assert cheap == pytest.approx(100 * min(costs) / len(so), rel=6e-3)
+    assert int(by_id(page, "threshold").get_attribute("value")) < 500
+    assert page.get_log("browser") == []
+
+
+def test_classes_columns_and_calibration(driver, churn):
+    page = opened(driver, churn[0])
+    held = stored(page)["quality"]
+    assert percent(texts(page, "quality-readout")[1]) == pytest.approx(held["balanced"], abs=6e-4)
+    assert float(texts(page, "quality-readout")[2]) == pytest.approx(held["auc"], abs=6e-4)
+    cells = page.find_elements("css selector", "#quality tbody tr")
+    assert [row.text.split()[0] for row in cells] == ["left", "stayed"]
+    assert percent(cells[0].text.split()[2]) == pytest.approx(held["recall"][0], abs=6e-4)
+    names = [node.text for node in page.find_elements("css selector", "#importance .name")]
+    assert names == list(churn[1].importance.names)
+    assert names[0] == "calls"
+    assert len(page.find_elements("css selector", "#calibration circle")) == len(held["calibration"])
+
+
+def test_many_classes_have_a_list_of_the_largest_confusions(driver, tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(32), 12)
+    X = pd.DataFrame(rng.normal(size=(384, 3)) + 4 * rng.normal(size=(32, 3))[y], columns=list("abc"))
+    table = Table("many.csv", X, np.array([f"variety {k}" for k in range(32)])[y], "kind")
+    fitted = Model.fit(table, mp.MarginPathClassifier(random_state=0, cv=2))
+    page = opened(driver, report.write(fitted, tmp_path / "r.html"), 360)
+    go(page, 0)
+    matrix = np.array(stored(page)["judged"][0]["confusion"][0])
+    np.fill_diagonal(matrix, 0)
+    listed = [row.text for row in page.find_elements("css selector", "#confusions tbody tr")]
+    counts = [int(re.search(r"(\d+) rows", text).group(1)) for text in listed]
+    assert counts == sorted(matrix.ravel().tolist(), reverse=True)[:10]
+    i, j = np.unravel_index(np.argmax(matrix), matrix.shape)
+    assert f"{fitted.classes[i]} taken for {fitted.classes[j]}" in " ".join(" ".join(listed).split())
+    assert not by_id(page, "confusion").is_displayed()
+    assert page.execute_script("return document.documentElement.scrollWidth") <= 360
+
+
+def test_a_constant_model_shows_no_labels_to_check(driver, tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(300) < 0.05, "rare", "usual")
+    table = Table("t", pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"]), y, "y")
+    fitted = Model.fit(table, mp.MarginPathClassifier(random_state=0))
+    page = opened(driver, report.write(fitted, tmp_path / "r.html"))
+    assert "gives nearly every row to one class" in by_id(page, "suspects-note").text
+    assert page.find_elements("css selector", "#suspects tbody tr") == []

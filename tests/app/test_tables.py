@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
-from marginpath.app.tables import Columns, NotThere, Table, Unusable, check_target, read, remarks
+from marginpath.app.tables import NotThere, Table, Unusable, check_target, read, with_rare
 
 ROWS = {"weight": [1.5, 2.5, 3.5], "food": ["hay", "fish", "hay"], "kind": ["a", "b", "a"]}
 
@@ -34,12 +34,19 @@ def test_the_same_table_in_every_format(tmp_path, frame, name):
     table = read(file, "kind")
     assert list(table.X.columns) == ["weight", "food"]
     assert table.y.tolist() == ["a", "b", "a"]
-    assert Columns.of(table) == Columns(("weight",), ("food",))
+    assert table.X["weight"].tolist() == [1.5, 2.5, 3.5]
 
 
 def test_semicolons_and_decimal_commas(tmp_path):
     table = read(written(tmp_path, "a;b;kind\n1,5;2,0;x\n2,5;3,25;y\n"), "kind")
     assert table.X["b"].tolist() == [2.0, 3.25]
+
+
+def test_decimal_commas_beside_dates(tmp_path):
+    text = "day;price;kind\n04.03.2021;1,5;x\n05.03.2021;2,25;y\n"
+    assert read(written(tmp_path, text), "kind").X["price"].tolist() == [1.5, 2.25]
+    text = "a;b;kind\n1.5;2,5;x\n2.5;3,5;y\n"
+    assert read(written(tmp_path, text), "kind").X["a"].tolist() == [1.5, 2.5]
 
 
 def test_a_byte_order_mark_and_spaces_around_names(tmp_path):
@@ -67,7 +74,7 @@ def test_svmlight_dense_and_sparse(tmp_path):
     sparse = read(tmp_path / "d.svm", n_features=5, sparse=True)
     np.testing.assert_allclose(dense.X.to_numpy(), sparse.X.toarray())
     assert dense.y.tolist() == [0, 1] * 4
-    assert Columns.of(sparse) == Columns(n_sparse=5)
+    assert sparse.is_sparse
 
 
 @pytest.mark.parametrize(
@@ -76,7 +83,7 @@ def test_svmlight_dense_and_sparse(tmp_path):
         ("", Unusable, "empty"),
         ("a,kind\n", Unusable, "no rows"),
         ("a,kind\n1,x\n2,y,3\n", Unusable, "Expected 2 fields in line 3, saw 3"),
-        ("a,kind\n1,\n2,y\n", Unusable, "1 row has no value in the target column 'kind' (row 1)"),
+        ("a,kind\n1,\n2,\n", Unusable, "No row of data.csv has a value in the target column 'kind'."),
         ("kind\nx\ny\n", Unusable, "no column left"),
         ("a,b\n1,x\n2,y\n", NotThere, "no column 'kind'. data.csv has the columns a, b."),
     ],
@@ -89,8 +96,11 @@ def test_files_that_cannot_be_used(tmp_path, text, error, words):
 
 def test_more_that_cannot_be_used(tmp_path):
     (tmp_path / "latin.csv").write_bytes("größe,kind\n1,x\n".encode("latin-1"))
-    with pytest.raises(Unusable, match="not text in UTF-8"):
+    with pytest.raises(Unusable, match=r"not text in UTF-8.*--encoding cp1252"):
         read(tmp_path / "latin.csv", "kind")
+    assert list(read(tmp_path / "latin.csv", "kind", encoding="latin-1").X.columns) == ["größe"]
+    with pytest.raises(NotThere, match="--encoding latin-one is none that is known"):
+        read(tmp_path / "latin.csv", "kind", encoding="latin-one")
     with pytest.raises(FileNotFoundError, match="There is no file"):
         read(tmp_path / "none.csv", "kind")
     with pytest.raises(NotThere, match="--format csv or parquet"):
@@ -106,76 +116,47 @@ def test_more_that_cannot_be_used(tmp_path):
         read(tmp_path / "f.csv.gz", "kind")
 
 
-def test_which_columns_are_what(frame):
-    frame["code"] = [1, 2, 1]
-    table = Table("t", frame.drop(columns="kind"))
-    assert Columns.of(table, ["code"]) == Columns(("weight",), ("food", "code"))
-    with pytest.raises(NotThere, match="'codes'"):
-        Columns.of(table, ["codes"])
-    frame["when"] = pd.to_datetime(["2020-01-01"] * 3)
-    with pytest.raises(Unusable, match=r"'when' hold dates.*--drop when"):
-        Columns.of(Table("t", frame))
+def test_a_wide_encoding_of_a_whole_file(tmp_path):
+    (tmp_path / "wide.csv").write_bytes("a;kind\n1,5;x\n2,5;y\n".encode("utf-16"))
+    assert read(tmp_path / "wide.csv", "kind", encoding="utf-16").X["a"].tolist() == [1.5, 2.5]
 
 
-def test_gaps_are_named_with_the_ways_out(frame):
-    frame.loc[[0, 1], "weight"] = np.nan
-    frame.loc[2, "food"] = None
-    table = Table("t.csv", frame.drop(columns="kind"))
-    columns = Columns.of(table)
-    with pytest.raises(Unusable) as raised:
-        columns.values(table)
-    assert str(raised.value) == (
-        "t.csv has missing values in weight (2 rows), food (1 row). Fill them with --impute (the median of "
-        "numbers, the most frequent category), or leave columns out: --drop weight --drop food"
+def test_rows_without_a_target_are_left_out_of_a_fit_and_kept_for_a_prediction(tmp_path):
+    file = written(tmp_path, "a,kind\n1,x\n2,\n3,y\n4,\n")
+    table = read(file, "kind")
+    assert table.y.tolist() == ["x", "y"]
+    assert table.X["a"].tolist() == [1, 3]
+    assert table.row_numbers.tolist() == [1, 3]
+    assert table.notes == ("2 rows have no value in the target column 'kind' (row 2, 4): left out.",)
+    whole = read(file, "kind", labelled=False)
+    assert whole.y.tolist() == ["x", None, "y", None]
+    assert whole.n_rows == 4
+    assert whole.labelled.tolist() == [True, False, True, False]
+
+
+def test_a_gap_does_not_turn_whole_classes_into_decimals(tmp_path):
+    assert read(written(tmp_path, "a,kind\n1,0\n2,\n3,1\n"), "kind").y.tolist() == [0, 1]
+    table = read(written(tmp_path, "a,kind\n1,0\n2,\n3,1\n"), "kind", labelled=False)
+    assert table.y.tolist() == [0, None, 1]
+
+
+def test_rare_classes_are_dropped_merged_or_kept():
+    y = np.array(["a"] * 6 + ["b"] * 5 + ["c"] * 2 + ["d"])
+    table = Table("t", pd.DataFrame({"x": np.arange(14)}), y, "kind")
+    dropped = with_rare(table, "drop", 3)
+    assert np.unique(dropped.y).tolist() == ["a", "b"]
+    assert dropped.row_numbers.tolist() == list(range(1, 12))
+    assert dropped.notes[0].startswith(
+        "The classes 'c', 'd' have fewer than 3 rows each, 3 rows in all: left out."
     )
-    prepared = columns.preparation(impute=True).fit_transform(columns.values(table, impute=True))
-    assert np.isfinite(prepared).all()
-
-
-def test_infinity_is_refused(frame):
-    frame.loc[1, "weight"] = np.inf
-    table = Table("t.csv", frame)
-    with pytest.raises(Unusable, match=r"'weight' of t.csv has infinite values \(row 2\)"):
-        Columns.of(table).values(table)
-
-
-def test_text_where_the_fit_had_numbers(frame):
-    columns = Columns.of(Table("t", frame))
-    other = Table("new.csv", frame.assign(weight=["1", "two", "3"]))
-    with pytest.raises(Unusable, match=r"'weight' of new.csv must hold numbers.*'two'"):
-        columns.values(other)
-    with pytest.raises(Unusable, match="lacks the columns 'food'"):
-        columns.values(Table("new.csv", frame.drop(columns="food")))
-
-
-def test_a_code_reads_the_same_with_a_gap_beside_it():
-    whole = Table("t", pd.DataFrame({"code": [1, 2]}))
-    holed = Table("t", pd.DataFrame({"code": [1.0, None]}))
-    columns = Columns.of(whole, ["code"])
-    assert columns.values(whole)["code"][0] == columns.values(holed, impute=True)["code"][0] == "1"
-
-
-def test_remarks():
-    n = 20
-    table = Table(
-        "t",
-        pd.DataFrame(
-            {
-                "row": np.arange(n),
-                "name": [f"n{i}" for i in range(n)],
-                "customer_id": np.random.default_rng(0).permutation(n),
-                "age": [*map(str, range(n - 1)), "unknown"],
-                "flat": [1.0] * n,
-                "size": np.linspace(0, 1, n),
-                "food": ["hay", "fish"] * (n // 2),
-            }
-        ),
+    merged = with_rare(table, "merge", 3)
+    assert np.unique(merged.y, return_counts=True)[1].tolist() == [6, 5, 3]
+    assert merged.notes == (
+        "The classes 'c', 'd' have fewer than 3 rows each, 3 rows in all: merged into the class 'other'.",
     )
-    table.X.loc[1, "age"] = "0"
-    said = remarks(table, Columns.of(table))
-    assert [line.split("'")[1] for line in said] == ["row", "customer_id", "flat", "name", "age"]
-    assert said[0].endswith("leave it out with --drop row")
-    assert said[-1].endswith("--missing unknown")
+    assert with_rare(table, "keep", 3) is table
+    with pytest.raises(NotThere, match="--rare forget is none of drop, merge, keep"):
+        with_rare(table, "forget", 3)
 
 
 @pytest.mark.parametrize(
@@ -184,11 +165,7 @@ def test_remarks():
         (["a"] * 30, "is a in every row"),
         (np.arange(30.0), "a quantity rather than classes"),
         ([f"n{i}" for i in range(30)], "names rather than classes"),
-        (
-            ["a"] * 20 + ["b"] * 3,
-            "'b' has 3 rows, fewer than the 5 folds of the cross-validation: pass --cv 3",
-        ),
-        (["a"] * 20 + ["b"], "'b' has 1 row, fewer than the 5 folds of the cross-validation: collect"),
+        (["a", "a", "b"], "No class has as many rows as there are folds, 5: pass --cv 2"),
     ],
 )
 def test_targets_that_are_no_classes(y, words):
@@ -196,3 +173,10 @@ def test_targets_that_are_no_classes(y, words):
     with pytest.raises(Unusable) as raised:
         check_target(table, 5)
     assert words in str(raised.value)
+
+
+def test_a_share_that_cannot_hold_out_every_class():
+    y = np.array(["a"] * 20 + ["b"])
+    table = Table("t", pd.DataFrame({"x": np.arange(21)}), y, "kind")
+    with pytest.raises(Unusable, match=r"\(the class 'b' has 1 row\): use --stopping cv, or --rare drop"):
+        check_target(table, None, 0.1)

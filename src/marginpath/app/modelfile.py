@@ -4,34 +4,29 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import sklearn
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler
 
 from ..estimators import as_choice, watched
 from ..files.objects import load, save
 from ..files.records import register
-from .tables.columns import Columns, unseen
-from .tables.reading import Table
+from ..tables.classifier import best_fit
+from ..tables.encoder import ColumnReport, TableEncoder
+from ..tables.encodings import Number
+from ..tables.frames import columns_of, missing
+from ..tables.importance import Importance, permutation_importance
+from .tables.reading import Table, Unusable
 
-for _cls in (
-    ColumnTransformer,
-    FunctionTransformer,
-    MaxAbsScaler,
-    OneHotEncoder,
-    Pipeline,
-    SimpleImputer,
-    StandardScaler,
-):
-    register(_cls)  # what the preparation of the columns is made of
+for _cls in (FunctionTransformer, MaxAbsScaler, Pipeline):
+    register(_cls)  # what the preparation of a table is made of, beside the encoder
 
 
 @register
@@ -43,13 +38,16 @@ class Model:
     ----------
     pipeline : sklearn.pipeline.Pipeline
         The steps "prepare" and "classify".
-    columns : Columns
     target, source : str
         Names of the target column and of the file that was fitted.
-    impute : bool
-        Whether the preparation fills gaps.
     rows : array of int
         The rows of the file that were fitted on, counted from 1.
+    missing : tuple of str
+        Words that stand for a missing value in such files.
+    importance : Importance or None
+        Which columns matter, where there are folds to tell.
+    advice : tuple of str
+        What the fit would change.
     versions : dict
         Of the packages that wrote the file.
 
@@ -63,37 +61,46 @@ class Model:
     >>> model = Model.fit(table, mp.LinearMarginPathClassifier(random_state=0))
     >>> model.classes, bool(model.pipeline.score(table.X, table.y) > 0.8)
     (['setosa', 'versicolor', 'virginica'], True)
+    >>> model.importance.names[0]
+    'petal length (cm)'
     """
 
     pipeline: Pipeline
-    columns: Columns
     target: str
     source: str
-    impute: bool
     rows: np.ndarray
+    missing: tuple[str, ...] = ()
+    importance: Importance | None = None
+    advice: tuple[str, ...] = ()
     versions: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def fit(
         cls,
         table: Table,
-        classifier: Any,
-        *,
-        categorical: Sequence[str] = (),
-        impute: bool = False,
+        *classifiers: Any,
+        candidates: Callable[[Any], list[Any]] | None = None,
+        kinds: Mapping[str, str] | None = None,
         scale: bool = True,
+        missing: Sequence[str] = (),
         watch: Callable[..., Any] | None = None,
         rows: np.ndarray | None = None,
     ) -> Model:
-        """Prepare the columns and fit the classifier; ``watch(problem, state, path)`` sees every step."""
-        columns = Columns.of(table, categorical)
-        prepare = columns.preparation(impute=impute, scale=scale)
-        X = prepare.fit_transform(columns.values(table, impute=impute))
+        """Prepare the columns and fit; of several classifiers the folds choose one.
+
+        ``candidates(X)`` returns them where they depend on the features; ``watch(problem, state, path)`` sees
+        every step.
+        """
+        prepare = _preparation(table, kinds, scale)
+        X = _told(table, prepare.fit_transform, table.X)
         with nullcontext() if watch is None else watched(watch):
-            classifier.fit(X, table.y)
+            ways = list(classifiers) if candidates is None else candidates(X)
+            classifier, folds = best_fit(ways, X, table.y)
+        blocks = getattr(prepare, "blocks_", None)
+        importance = permutation_importance(classifier, folds, blocks) if folds and blocks else None
         pipeline = Pipeline([("prepare", prepare), ("classify", classifier)])
-        rows = np.arange(1, table.n_rows + 1) if rows is None else rows
-        return cls(pipeline, columns, table.target, table.name, impute, rows, _versions())
+        rows = table.row_numbers if rows is None else rows
+        return cls(pipeline, table.target, table.name, rows, tuple(missing), importance, versions=_versions())
 
     @property
     def classifier(self) -> Any:
@@ -110,26 +117,73 @@ class Model:
         """The classes as text."""
         return [str(label) for label in self.classifier.classes_]
 
+    @property
+    def columns(self) -> dict[str, ColumnReport]:
+        """What was made of each column; empty where they have no names."""
+        return getattr(self.prepare, "columns_", {})
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns that a table needs, where they have no names."""
+        return int(self.prepare.n_features_in_)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether it was fitted on a sparse file, whose columns have no names."""
+        return not isinstance(self.prepare, TableEncoder)
+
+    @property
+    def number_features(self) -> dict[str, tuple[int, Number | None]]:
+        """The features that are plain numbers: their names, places, and how they are scaled."""
+        if self.is_sparse:
+            return {name: (j, None) for j, name in enumerate(self.feature_names)}
+        made = self.prepare.encodings_.items()
+        return {
+            name: (self.prepare.blocks_[name].start, encoding)
+            for name, encoding in made
+            if isinstance(encoding, Number)
+        }
+
     def prepared(self, table: Table) -> Any:
         """Return the rows of a table as the classifier takes them."""
-        return self.prepare.transform(self.columns.values(table, impute=self.impute))
+        if not self.is_sparse:
+            return _told(table, self.prepare.transform, table.X)
+        if table.X.shape[1] != self.n_columns:
+            raise Unusable(
+                f"{table.name} has {table.X.shape[1]} columns, but the model was fitted on {self.n_columns}."
+            )
+        return self.prepare.transform(table.X if table.is_sparse else sp.csr_array(table.X.to_numpy()))
 
     def is_fitted_on(self, X: Any) -> bool:
         """Whether these are the prepared rows of the fit."""
-        known = self.classifier.X_fit_
-        return X.shape == known.shape and not (known != X).sum()
+        fitted = self.classifier.X_fit_
+        return X.shape == fitted.shape and not (fitted != X).sum()
 
     def remarks(self, table: Table) -> list[str]:
-        """Return a sentence for every column with values that the model has not seen."""
-        if self.columns.n_sparse:
+        """Return a sentence for every column with values of a kind that the model has not seen."""
+        if self.is_sparse:
             return []
-        return unseen(self.columns.values(table, impute=self.impute), self.prepare, self.columns)
+        news = _told(table, self.prepare.unseen, table.X)
+        levels = [
+            f"Column {name!r} has values that the model has not seen, such as "
+            f"{', '.join(map(repr, words[:3]))}, in {count} row{'s' if count != 1 else ''}: they count as "
+            f"none of the known ones."
+            for name, (count, words) in news.items()
+        ]
+        whole = {n for n, e in self.prepare.encodings_.items() if isinstance(e, Number) and not e.has_gaps}
+        gaps = {name: int(missing(column).sum()) for name, column in columns_of(table.X) if name in whole}
+        return levels + [
+            f"Column {name!r} has no value in {count} row{'s' if count != 1 else ''}, and had one in every "
+            f"row of the fit: the median stands in."
+            for name, count in gaps.items()
+            if count
+        ]
 
     @property
     def feature_names(self) -> list[str]:
         """The names of the columns after the preparation."""
-        if self.columns.n_sparse:
-            return [f"x{j + 1}" for j in range(self.columns.n_sparse)]
+        if self.is_sparse:
+            return [f"x{j + 1}" for j in range(self.n_columns)]
         return [str(name) for name in self.prepare.get_feature_names_out()]
 
     @property
@@ -175,8 +229,7 @@ class Model:
             return None
         return (
             f"The model was fitted with scikit-learn {fitted}, and this is {here}: fit it again if "
-            f"anything looks "
-            f"odd."
+            f"anything looks odd."
         )
 
 
@@ -187,6 +240,25 @@ def is_model(file: str | os.PathLike[str]) -> bool:
             return "header.json.npy" in stored.namelist()
     except (OSError, zipfile.BadZipFile):
         return False
+
+
+def _preparation(table: Table, kinds: Mapping[str, str] | None, scale: bool) -> Any:
+    """Return the transformer of a table's columns, not fitted yet."""
+    if not table.is_sparse:
+        numbers = dict.fromkeys(table.X.columns, "number") if table.is_array else {}
+        return TableEncoder({**numbers, **(kinds or {})}, scale=scale)
+    return MaxAbsScaler() if scale else FunctionTransformer(accept_sparse=True)
+
+
+def _told(table: Table, prepare: Callable[[Any], Any], X: Any) -> Any:
+    """Let what is wrong with the data be said with the name of the file."""
+    try:
+        return prepare(X)
+    except ValueError as error:
+        sentence = str(error)
+        if sentence.startswith("The table "):
+            raise Unusable(table.name + sentence.removeprefix("The table")) from None
+        raise Unusable(f"{table.name}: {sentence}") from None
 
 
 def _versions() -> dict[str, str]:

@@ -17,7 +17,7 @@ from .calibration import Calibrator, ConformalScores, base_for, fit_calibrator
 from .choices import as_choice
 
 #: What is known of probabilities, at the chosen step only.
-CALIBRATED = ("calibrator_", "conformal_")
+CALIBRATED = ("calibrator_", "conformal_", "out_of_fold_proba_")
 
 
 def _tells_probabilities(self: DecisionsMixin) -> bool:
@@ -131,6 +131,8 @@ class DecisionsMixin(ClassifierMixin):  # type: ignore[misc]
         weight = np.ones(len(codes)) if sample_weight is None else sample_weight[known]
         base = base_for(self.columns_).fit(held_out, codes, weight, self._log_class_weight())
         self.calibrator_ = fit_calibrator(self.calibration, base, held_out, codes, weight)
+        self.out_of_fold_proba_ = np.full((len(values), len(self.classes_)), np.nan)
+        self.out_of_fold_proba_[known] = self.calibrator_.probabilities(held_out)
         own = base.probabilities(held_out)[np.arange(len(codes)), codes]
         self.conformal_ = ConformalScores.of(1 - own, weight)
 

@@ -143,6 +143,8 @@ class MarginPathClassifier(BasePathClassifier):
         its objective, the largest of its columns: "gap".
     out_of_fold_ : array
         The decision value of every training sample by the fold that held it out, at the chosen step.
+    out_of_fold_proba_ : array (n_samples, n_classes)
+        The probabilities that these are calibrated to; NaN where no fold held a sample out.
     calibrator_, conformal_ : Temperature or Isotonic, ConformalScores
         What makes probabilities, and sets of classes, of decision values.
     margin_bounds_ : (lower, upper)

@@ -1,6 +1,6 @@
 """What a file of a fitted classifier contains: the types that skops has to be told to trust."""
 
-from .. import estimators  # noqa: F401  with it, all that a classifier can hold is registered
+from .. import estimators, tables  # noqa: F401  with them, all that a classifier can hold is registered
 from ..files.records import registered
 
 __all__ = ["SKOPS_TRUSTED"]

@@ -195,7 +195,6 @@ class PathValidation:
         score_weight: Array | None = None,
         intercept: bool = False,
     ) -> None:
-
         if selection not in SELECTIONS:
             raise ValueError(f"selection must be one of {', '.join(SELECTIONS)}, got {selection!r}.")
         labels = to_numpy(y)

@@ -13,15 +13,13 @@ from dataclasses import asdict
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..experiments.drawing import picture_files
-from ..experiments.pieces import Pieces
-from ..experiments.writing import write_files
-from .measure import Benchmark, Entry, Task, measure_task
-from .memory import AT_HAND
-from .report import Report
+if TYPE_CHECKING:  # the command line lists the benchmarks, and waits for nothing that they need
+    from .measure import Benchmark, Task
+    from .report import Report
 
 #: The benchmarks, in the order in which one would read them.
 NAMES = (
@@ -39,6 +37,7 @@ NAMES = (
     "dask",
     "accuracy",
     "accuracy-tuned",
+    "tables",
     "path",
 )
 
@@ -83,6 +82,13 @@ def run(
     clock, tell : callables
         What tells the time, and what takes lines about the progress.
     """
+    from ..experiments.drawing import picture_files
+    from ..experiments.pieces import Pieces
+    from ..experiments.writing import write_files
+    from .measure import Entry, measure_task
+    from .memory import AT_HAND
+    from .report import Report
+
     benchmark = find(name)
     repeats = repeats or (1 if quick else 3)
     report = Report(benchmark.name, benchmark.question, quick, repeats)

@@ -9,79 +9,90 @@ from typing import Annotated
 
 import typer
 
-from ...path.path import Status
-from ..tables import read
-from . import INTERRUPTED, fitting, summary
+from ..tables.reading import read
+from . import INTERRUPTED, fitting, options
 from .talking import console, remarked, say, tell, told_plainly, writable
 
 EPILOG = """Examples:
 
 marginpath fit flowers.csv --target species -o flowers.model
 
-marginpath fit patients.parquet -t outcome --drop patient_id --impute --balanced
+marginpath fit patients.parquet -t outcome --drop patient_id --balanced
 
 marginpath fit a9a.svm --kernel linear"""
 
 
 def fit(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="A csv, parquet, svmlight or npz file.")],
-    target: fitting.Target = None,
+    target: options.Target = None,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out", "-o", metavar="MODEL", help="The file to write; the name of DATA with .model by default."
         ),
     ] = None,
-    drop: fitting.Drop = None,
-    categorical: fitting.Categorical = None,
-    missing: fitting.Missing = None,
-    impute: fitting.Impute = False,
-    no_scale: fitting.NoScale = False,
-    format: fitting.Format = None,
-    kernel: fitting.Kernel = "rbf",
-    gamma: fitting.Gamma = "scale",
-    degree: fitting.Degree = 3,
-    stopping: fitting.Stopping = "cv",
-    cv: fitting.Folds = 5,
-    selection: fitting.Selection = "smooth",
-    scoring: fitting.Scoring = None,
-    noise_level: fitting.NoiseLevel = None,
-    balanced: fitting.Balanced = False,
-    max_iter: fitting.MaxIter = None,
-    time_limit: fitting.TimeLimit = None,
-    seed: fitting.Seed = 0,
+    drop: options.Drop = None,
+    categorical: options.Categorical = None,
+    as_kind: options.As = None,
+    missing: options.Missing = None,
+    rare: options.Rare = "drop",
+    rare_below: options.RareBelow = 2,
+    impute: options.Impute = False,
+    no_scale: options.NoScale = False,
+    format: options.Format = None,
+    encoding: options.Encoding = None,
+    kernel: options.Kernel = "auto",
+    gamma: options.Gamma = None,
+    degree: options.Degree = 3,
+    stopping: options.Stopping = "cv",
+    cv: options.Folds = 5,
+    selection: options.Selection = "smooth",
+    scoring: options.Scoring = None,
+    positive: options.Positive = None,
+    noise_level: options.NoiseLevel = None,
+    balanced: options.Balanced = False,
+    max_iter: options.MaxIter = None,
+    time_limit: options.TimeLimit = None,
+    seed: options.Seed = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Fit a classifier to a table and store it, with all its steps.
 
     One run goes from a heavily regularized classifier to the maximum margin; cross-validation along the way
-    chooses the step to keep. There is no C to set. Numbers are scaled, categories are one-hot encoded, and
-    both are stored with the model.
+    chooses the step to keep. There is no C to set. Columns are taken as what they look like: numbers,
+    categories, dates, text; identifiers are left out, and a missing value counts as one. What would
+    probably make the model better is listed at the end.
     """
-    settings = fitting.Settings(
-        kernel=kernel,
-        gamma=gamma,
-        degree=degree,
-        stopping=stopping,
-        cv=cv,
-        selection=selection,
-        scoring=scoring,
-        noise_level=noise_level,
-        balanced=balanced,
-        max_iter=max_iter,
-        time_limit=time_limit,
-        seed=seed,
-        impute=impute,
-        no_scale=no_scale,
-        categorical=tuple(categorical or ()),
-    )
     with told_plainly():
+        settings = fitting.Settings(
+            kernel=kernel,
+            gamma=gamma,
+            degree=degree,
+            stopping=stopping,
+            cv=cv,
+            selection=selection,
+            scoring=scoring,
+            positive=positive,
+            noise_level=noise_level,
+            balanced=balanced,
+            max_iter=max_iter,
+            time_limit=time_limit,
+            seed=seed,
+            no_scale=no_scale,
+            kinds=fitting.kinds(categorical, as_kind),
+            missing=tuple(missing or ()),
+            rare=rare,
+            rare_below=rare_below,
+        )
         file = writable(out or Path(f"{data.name.split('.')[0]}.model"))
         begin = time.perf_counter()
-        table = read(data, target, drop=drop or (), missing=missing or (), format=format)
+        table = read(data, target, drop=drop or (), missing=missing or (), format=format, encoding=encoding)
         with remarked() as remarks:
             model = fitting.fit_table(table, settings)
         model.save(file)
+        from ...path.path import Status  # what is heavy comes after what can be refused at once
+        from . import summary
+
         found = {**summary.facts(model), "model": str(file), "remarks": remarks}
         found["seconds"] = round(time.perf_counter() - begin, 2)
     if as_json:
@@ -89,6 +100,8 @@ def fit(
     else:
         console().print(summary.table(found, data.name))
         say(f"Model: {file} ({summary.size_of(file)}), after {found['seconds']:.1f} s.")
+        if model.advice:
+            tell("\n".join(["It would change:", *(f"- {line}" for line in model.advice)]))
         tell(f"Next: marginpath report {file} {data}, or marginpath predict {file} NEW_DATA")
     if model.classifier.path_.ended is Status.INTERRUPTED:
         raise typer.Exit(INTERRUPTED)

@@ -1,178 +1,65 @@
-"""The options of a fit, and the fit of a table with its progress bar."""
+"""What a fit was asked for, and the fit of a table with its progress."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Annotated, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import typer
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-from ...estimators import LinearMarginPathClassifier, MarginPathClassifier
-from ...estimators.choices import CHOICES
-from ...validation.cross_validation import SELECTIONS
-from ..modelfile import Model
-from ..tables import Columns, NotThere, Table, Unusable, check_target, remarks
+from .options import KERNELS, KINDS, SELECTIONS, STOPPING
 from .talking import tell
 
-KERNELS = ("rbf", "linear", "poly", "laplacian", "cosine")
-STOPPING = (*CHOICES, "none")
+if TYPE_CHECKING:
+    from ..modelfile import Model
+    from ..tables import Table
 
-_DATA, _PATH = "Columns", "Path"
-
-Target = Annotated[
-    str | None,
-    typer.Option(
-        "--target", "-t", metavar="COLUMN", help="The column with the classes.", rich_help_panel=_DATA
-    ),
-]
-Drop = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--drop", metavar="COLUMN", help="Leave a column out. Repeat it for more.", rich_help_panel=_DATA
-    ),
-]
-Categorical = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--categorical",
-        metavar="COLUMN",
-        help="Take the numbers of a column as categories (codes, not quantities).",
-        rich_help_panel=_DATA,
-    ),
-]
-Missing = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--missing",
-        metavar="WORD",
-        help="A word that stands for a missing value in a csv file, beside NA, nan and nothing at all.",
-        rich_help_panel=_DATA,
-    ),
-]
-Impute = Annotated[
-    bool,
-    typer.Option(
-        "--impute",
-        help="Fill missing values: the median of numbers, the most frequent category.",
-        rich_help_panel=_DATA,
-    ),
-]
-NoScale = Annotated[
-    bool,
-    typer.Option(
-        "--no-scale",
-        help="Take numbers as they are; by default each column gets mean 0 and deviation 1.",
-        rich_help_panel=_DATA,
-    ),
-]
-Format = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="FORMAT",
-        help="csv, parquet, svmlight or npz, where the ending does not tell.",
-        rich_help_panel=_DATA,
-    ),
-]
-Kernel = Annotated[
-    str, typer.Option("--kernel", metavar="KERNEL", help=f"{', '.join(KERNELS)}.", rich_help_panel=_PATH)
-]
-Gamma = Annotated[
-    str,
-    typer.Option(
-        "--gamma",
-        metavar="GAMMA",
-        help="Of rbf, poly and laplacian: scale, auto, a number; or tuned (rbf): chosen by the folds.",
-        rich_help_panel=_PATH,
-    ),
-]
-Degree = Annotated[int, typer.Option("--degree", min=1, help="Of poly.", rich_help_panel=_PATH)]
-Stopping = Annotated[
-    str,
-    typer.Option(
-        "--stopping",
-        metavar="RULE",
-        help="What chooses the step: cv, holdout, margin, discrepancy (with --noise-level), none.",
-        rich_help_panel=_PATH,
-    ),
-]
-Folds = Annotated[
-    int, typer.Option("--cv", min=2, help="Folds of the cross-validation.", rich_help_panel=_PATH)
-]
-Selection = Annotated[
-    str,
-    typer.Option(
-        "--selection",
-        metavar="HOW",
-        help="The best score of neighbouring steps together (smooth), of a step by itself (best), or the "
-        "first step within a standard error of the best (one_se).",
-        rich_help_panel=_PATH,
-    ),
-]
-Scoring = Annotated[
-    str | None,
-    typer.Option(
-        "--scoring",
-        metavar="SCORE",
-        help="What the folds score, by scikit-learn's names: balanced_accuracy, f1, roc_auc, …",
-        rich_help_panel=_PATH,
-    ),
-]
-NoiseLevel = Annotated[
-    float | None,
-    typer.Option(
-        "--noise-level", min=0, max=1, help="Share of labels to take for wrong.", rich_help_panel=_PATH
-    ),
-]
-Balanced = Annotated[
-    bool, typer.Option("--balanced", help="Let rare classes weigh as much as others.", rich_help_panel=_PATH)
-]
-MaxIter = Annotated[
-    int | None, typer.Option("--max-iter", min=1, help="At most so many steps.", rich_help_panel=_PATH)
-]
-TimeLimit = Annotated[
-    float | None,
-    typer.Option(
-        "--time-limit", metavar="SECONDS", help="Keep the best step so far then.", rich_help_panel=_PATH
-    ),
-]
-Seed = Annotated[int, typer.Option("--seed", help="Of everything that is drawn.", rich_help_panel=_PATH)]
+#: Seconds between two lines of progress where there is no terminal to draw on.
+SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class Settings:
     """What a fit was asked for."""
 
-    kernel: str = "rbf"
-    gamma: str = "scale"
+    kernel: str = "auto"
+    gamma: str | None = None
     degree: int = 3
     stopping: str = "cv"
     cv: int = 5
     selection: str = "smooth"
-    scoring: str | None = None
+    scoring: Any = None
+    positive: str | None = None
     noise_level: float | None = None
     balanced: bool = False
     max_iter: int | None = None
     time_limit: float | None = None
     seed: int = 0
-    impute: bool = False
     no_scale: bool = False
-    categorical: tuple[str, ...] = ()
+    kinds: tuple[tuple[str, str], ...] = ()
+    missing: tuple[str, ...] = ()
+    rare: str = "drop"
+    rare_below: int = 2
 
-    def classifier(self) -> Any:
-        """Return the classifier, not fitted yet."""
-        for name, value, known in (
+    def __post_init__(self) -> None:
+        """Refuse words that are none of those known, before anything is read."""
+        from ..tables.reading import NotThere
+
+        for name, value, words in (
             ("--kernel", self.kernel, KERNELS),
             ("--stopping", self.stopping, STOPPING),
             ("--selection", self.selection, SELECTIONS),
         ):
-            if value not in known:
-                raise NotThere(f"{name} {value} is none of {', '.join(known)}.")
+            if value not in words:
+                raise NotThere(f"{name} {value} is none of {', '.join(words)}.")
+        _gamma(self.gamma)
+
+    def classifiers(self, features: Any) -> list[Any]:
+        """Return the classifiers that the folds choose from, not fitted yet."""
+        from ...estimators import LinearMarginPathClassifier, MarginPathClassifier
+        from ...tables.classifier import KERNEL_ROWS, wide_gamma
+
         common: dict[str, Any] = {
             "stopping": None if self.stopping == "none" else self.stopping,
             "cv": self.cv,
@@ -184,33 +71,99 @@ class Settings:
             "time_limit": self.time_limit,
             "random_state": self.seed,
         }
-        if self.kernel == "linear":
-            return LinearMarginPathClassifier(**common)
-        return MarginPathClassifier(
-            self.kernel, gamma=_gamma(self.gamma), degree=self.degree, coef0=1.0, **common
-        )
+        linear = LinearMarginPathClassifier(**common)
+        automatic = self.kernel == "auto"
+        sparse = hasattr(features, "tocsr")
+        if self.kernel == "linear" or (automatic and (sparse or features.shape[0] > KERNEL_ROWS)):
+            return [linear]
+        judged = self.stopping in ("cv", "holdout")
+        gamma = wide_gamma(features) if automatic and self.gamma is None else _gamma(self.gamma)
+        kernel = "rbf" if automatic else self.kernel
+        curved = MarginPathClassifier(kernel, gamma=gamma, degree=self.degree, coef0=1.0, **common)
+        return [linear, curved] if automatic and judged else [curved]
 
 
-def fit_table(table: Table, settings: Settings, rows: np.ndarray | None = None) -> Model:
-    """Fit, with remarks on the columns and a progress bar on a terminal."""
-    classifier = settings.classifier()
-    check_target(table, settings.cv if settings.stopping == "cv" else None)
-    if not table.is_sparse:
-        for remark in remarks(table, Columns.of(table, settings.categorical)):
-            tell(f"Note: {remark}")
-    with _progress(classifier) as watch:
-        return Model.fit(
+def kinds(categorical: list[str] | None, asked: list[str] | None) -> tuple[tuple[str, str], ...]:
+    """Return what columns are said to be, by --categorical and --as.
+
+    Examples
+    --------
+    >>> kinds(["zip"], ["note=text"])
+    (('zip', 'category'), ('note', 'text'))
+    """
+    from ..tables.reading import NotThere
+
+    split = (word.rpartition("=") for word in asked or ())
+    pairs = [(name, kind) for name, _, kind in split]
+    for name, kind in pairs:
+        if not name or kind not in KINDS:
+            raise NotThere(f"--as {name}={kind}: it takes COLUMN=KIND, of the kinds {', '.join(KINDS)}.")
+    return (*((name, "category") for name in categorical or ()), *pairs)
+
+
+def fit_table(table: Table, settings: Settings) -> Model:
+    """Fit, with remarks on the rows and the progress of the path."""
+    from ..modelfile import Model
+    from ..tables import NotThere, check_target, with_rare
+    from .advice import advice
+
+    table = with_rare(table, settings.rare, settings.rare_below)
+    for note in table.notes:
+        tell(f"Note: {note}")
+    check_target(
+        table,
+        settings.cv if settings.stopping == "cv" else None,
+        0.1 if settings.stopping == "holdout" else None,
+    )
+    if not table.is_sparse and (
+        lacking := [name for name, _ in settings.kinds if name not in table.X.columns]
+    ):
+        raise NotThere(f"There is no column {lacking[0]!r} in {table.name}.")
+    settings = with_positive(settings, table)
+    with progress() as watch:
+        model = Model.fit(
             table,
-            classifier,
-            categorical=settings.categorical,
-            impute=settings.impute,
+            candidates=settings.classifiers,
+            kinds=dict(settings.kinds),
             scale=not settings.no_scale,
+            missing=settings.missing,
             watch=watch,
-            rows=rows,
         )
+    return replace(model, advice=tuple(advice(model, table, settings)))
 
 
-def _gamma(text: str) -> str | float:
+def with_positive(settings: Settings, table: Table) -> Settings:
+    """Return settings whose score knows its positive class, where it needs one."""
+    import numpy as np
+
+    from ...tables.scoring import OF_ONE_CLASS, PositiveScore
+    from ..tables import NotThere
+
+    assert table.y is not None
+    classes, counts = np.unique(table.y, return_counts=True)
+    names = [str(label) for label in classes]
+    if settings.positive is not None and settings.positive not in names:
+        raise NotThere(f"--positive {settings.positive} is none of the classes {', '.join(names[:8])}.")
+    if settings.scoring not in OF_ONE_CLASS:
+        if settings.positive is not None:
+            raise NotThere(f"--positive goes with --scoring {', '.join(OF_ONE_CLASS)}.")
+        return settings
+    if len(names) > 2:
+        raise NotThere(
+            f"--scoring {settings.scoring} is about two classes and there are {len(names)}: use "
+            f"--scoring f1_macro or balanced_accuracy."
+        )
+    positive = settings.positive or names[int(np.argmin(counts))]
+    if settings.positive is None:
+        tell(f"Note: --scoring {settings.scoring} is that of the rarer class {positive!r}; else --positive.")
+    return replace(settings, scoring=PositiveScore(settings.scoring, positive))
+
+
+def _gamma(text: str | None) -> str | float:
+    from ..tables.reading import NotThere
+
+    if text is None:
+        return "scale"
     if text in ("scale", "auto", "tuned"):
         return text
     try:
@@ -223,21 +176,32 @@ def _gamma(text: str) -> str | float:
 
 
 @contextmanager
-def _progress(classifier: Any) -> Iterator[Any]:
-    """Show step, error and the margin, as estimated, on the last line of the terminal while the fit runs."""
+def progress() -> Iterator[Callable[..., None]]:
+    """Show step, error and the margin, as estimated: on the last line of a terminal, else now and then."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     terminal = Console(stderr=True)
-    with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as progress:
-        task = progress.add_task("preparing", total=None)
+    begin = last = time.monotonic()
+    with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as bar:
+        task = bar.add_task("preparing", total=None)
 
         def watch(problem: Any, state: Any, path: Any) -> None:
-            progress.update(task, description=progress_line(path))
+            nonlocal last
+            line = progress_line(path)
+            bar.update(task, description=line)
+            if not terminal.is_terminal and time.monotonic() - last >= SECONDS:
+                last = time.monotonic()
+                tell(f"{last - begin:.0f} s: {line}")
 
         yield watch
 
 
 def progress_line(path: Any) -> str:
     """Return where a path stands, in a line."""
+    import numpy as np
+
     if "scores" in path.rows:
         error = f"cv error {1 - float(np.mean(path['scores'][-1])):.1%}"
     else:
@@ -245,6 +209,3 @@ def progress_line(path: Any) -> str:
     bounds = path["estimated_margin_bounds"].reshape(len(path.steps), 2, -1)
     lower, upper = bounds[:, 0].max(axis=0).min(), bounds[:, 1].min(axis=0).min()
     return f"step {path.steps[-1]}  {error}  maximum margin in about [{lower:.3g}, {upper:.3g}]"
-
-
-__all__ = ["Settings", "Unusable", "fit_table", "progress_line"]

@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-from ..modelfile import Model
-from . import summary
 from .talking import console, say, tell, told_plainly
 
 EPILOG = """Examples:
@@ -24,8 +22,11 @@ def inspect(
     steps: Annotated[bool, typer.Option("--steps", help="List all the steps too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say what a model is: its columns, its classes, the step that was kept and why."""
+    """Say what a model is: its classes, the step that was kept and why, its columns and which matter."""
     with told_plainly():
+        from ..modelfile import Model
+        from . import summary
+
         fitted = Model.load(model)
         found = summary.facts(fitted)
     if fitted.age:
@@ -34,5 +35,7 @@ def inspect(
         say(json.dumps(found, ensure_ascii=False, indent=2))
         return
     console().print(summary.table(found, f"{model.name}, fitted on {fitted.source}"))
+    if fitted.columns:
+        console().print(summary.columns_table(fitted))
     if steps:
         console().print(summary.steps_table(fitted))

@@ -7,15 +7,17 @@ import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
-from ..modelfile import Model
-from ..tables import NotThere, Table, format_of, read
-from . import fitting
+from ..tables.reading import NotThere, Table, format_of, read
+from . import options
 from .talking import say, tell, told_plainly, writable
+
+if TYPE_CHECKING:
+    from ..modelfile import Model
 
 EPILOG = """Examples:
 
@@ -39,8 +41,9 @@ def predict(
     with_data: Annotated[
         bool, typer.Option("--with-data", help="Write the columns of DATA in front.")
     ] = False,
-    missing: fitting.Missing = None,
-    format: fitting.Format = None,
+    missing: options.Missing = None,
+    format: options.Format = None,
+    encoding: options.Encoding = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of csv.")] = False,
 ) -> None:
     """Predict the class of every row, and its probability where it is calibrated.
@@ -50,15 +53,17 @@ def predict(
     with told_plainly():
         if out is not None:
             writable(out)
+        from ..modelfile import Model
+
         fitted = Model.load(model)
-        table = read_for(fitted, data, format, missing or ())
+        table = read_for(fitted, data, format, missing or (), encoding)
         for remark in [fitted.age, *fitted.remarks(table)]:
             if remark:
                 tell(f"Note: {remark}")
         X = fitted.prepared(table)
         columns = predictions(fitted, X, at)
         if with_data and not table.is_sparse:
-            columns = {name: table.X[name].tolist() for name in table.X.columns} | columns
+            columns = _with_data(table) | columns
         text = json.dumps(columns, ensure_ascii=False) if as_json else _csv(columns)
         if out is None:
             say(text.rstrip("\n"))
@@ -68,13 +73,18 @@ def predict(
         _tell_error(columns["prediction"], table, seen=fitted.is_fitted_on(X))
 
 
-def read_for(model: Model, file: Path, format: str | None, missing: Sequence[str] = ()) -> Table:
-    """Read a table for a model, with its target where it has one."""
-    if format_of(file, format) != "svmlight":
-        return read(file, model.target, format=format, missing=missing, labelled=False)
-    columns = model.columns
-    sparse = columns.n_sparse > 0
-    return read(file, format=format, n_features=columns.n_sparse or len(columns.numbers), sparse=sparse)
+def read_for(
+    model: Model,
+    file: Path,
+    format: str | None,
+    missing: Sequence[str] = (),
+    encoding: str | None = None,
+) -> Table:
+    """Read a table for a model, with its target where it has one and its words for missing values."""
+    if format_of(file, format) == "svmlight":
+        return read(file, format=format, n_features=model.n_columns, sparse=model.is_sparse)
+    words = (*model.missing, *missing)
+    return read(file, model.target, format=format, missing=words, encoding=encoding, labelled=False)
 
 
 def predictions(model: Model, X: Any, at: int | None) -> dict[str, list[Any]]:
@@ -94,18 +104,28 @@ def predictions(model: Model, X: Any, at: int | None) -> dict[str, list[Any]]:
             np.stack([-decision, decision], axis=1) if decision.ndim == 1 else decision,
         )
     for name, column in zip(model.classes, values.T, strict=True):
-        columns[f"{named} {name}"] = [float(f"{value:.6g}") for value in column]
+        columns[f"{named} {name}"] = [_rounded(value, named) for value in column]
     return columns
 
 
+def _rounded(value: float, what: str) -> float:
+    """Return ten decimals of a probability, so that those of a row sum to one; six digits of a decision."""
+    return round(float(value), 10) if what == "probability" else float(f"{value:.6g}")
+
+
+def _with_data(table: Table) -> dict[str, list[Any]]:
+    """Return the columns of a table, the target last where it has one; gaps are empty."""
+    columns = {name: table.X[name].astype(object) for name in table.X.columns}
+    shown = {name: column.where(column.notna(), None).tolist() for name, column in columns.items()}
+    return shown if table.y is None else {**shown, table.target: table.y.tolist()}
+
+
 def _tell_error(predicted: list[str], table: Table, seen: bool) -> None:
-    if table.y is not None:
-        wrong = int(sum(p != str(y) for p, y in zip(predicted, table.y, strict=True)))
-        but = " These are the rows it was fitted on: expect more on new ones." if seen else ""
-        tell(
-            f"{wrong} of {table.n_rows} predictions ({wrong / table.n_rows:.1%}) differ from "
-            f"{table.target!r}.{but}"
-        )
+    if table.y is None or not (count := int(table.labelled.sum())):
+        return
+    wrong = sum(y is not None and p != str(y) for p, y in zip(predicted, table.y.tolist(), strict=True))
+    but = " These are the rows it was fitted on: expect more on new ones." if seen else ""
+    tell(f"{wrong} of {count} predictions ({wrong / count:.1%}) differ from {table.target!r}.{but}")
 
 
 def _csv(columns: dict[str, list[Any]]) -> str:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
-from sklearn.model_selection import train_test_split
 
-from .. import report as pages
-from ..modelfile import Model, is_model
-from ..tables import NotThere, Table, Unusable, check_target, read
-from . import fitting, summary
+from ..tables.reading import NotThere, Table, Unusable, read
+from . import fitting, options
 from .predict import read_for
 from .talking import remarked, say, tell, told_plainly, writable
+
+if TYPE_CHECKING:
+    from ..modelfile import Model
 
 EPILOG = """Examples:
 
@@ -47,39 +48,53 @@ def report(
             "--test", min=0, max=0.9, help="With DATA alone: the share of rows to keep for the test."
         ),
     ] = 0.25,
-    target: fitting.Target = None,
-    drop: fitting.Drop = None,
-    categorical: fitting.Categorical = None,
-    missing: fitting.Missing = None,
-    impute: fitting.Impute = False,
-    format: fitting.Format = None,
-    kernel: fitting.Kernel = "rbf",
-    gamma: fitting.Gamma = "scale",
-    cv: fitting.Folds = 5,
-    balanced: fitting.Balanced = False,
-    seed: fitting.Seed = 0,
+    target: options.Target = None,
+    drop: options.Drop = None,
+    categorical: options.Categorical = None,
+    as_kind: options.As = None,
+    missing: options.Missing = None,
+    rare: options.Rare = "drop",
+    rare_below: options.RareBelow = 2,
+    impute: options.Impute = False,
+    format: options.Format = None,
+    encoding: options.Encoding = None,
+    kernel: options.Kernel = "auto",
+    gamma: options.Gamma = None,
+    cv: options.Folds = 5,
+    balanced: options.Balanced = False,
+    seed: options.Seed = 0,
 ) -> None:
     """Write a page that shows a path step by step: errors, margins, boundary, and labels to check.
 
     It is one html file that needs no network. Open it in any browser and move the slider.
     """
-    settings = fitting.Settings(
-        kernel=kernel,
-        gamma=gamma,
-        cv=cv,
-        balanced=balanced,
-        seed=seed,
-        impute=impute,
-        categorical=tuple(categorical or ()),
-    )
     with told_plainly():
+        settings = fitting.Settings(
+            kernel=kernel,
+            gamma=gamma,
+            cv=cv,
+            balanced=balanced,
+            seed=seed,
+            kinds=fitting.kinds(categorical, as_kind),
+            missing=tuple(missing or ()),
+            rare=rare,
+            rare_below=rare_below,
+        )
         writable(out)
+        if not first.exists():
+            raise FileNotFoundError(f"There is no file {first}.")
+        from .. import report as pages
+        from ..modelfile import Model, is_model
+        from . import summary
+
         pair = None if plane is None else [name.strip() for name in plane.split(",")]
         if is_model(first) or data is not None:
             model = Model.load(first)
-            judged = None if data is None else _judged(model, data, missing or (), format)
+            judged = None if data is None else _judged(model, data, missing or (), format, encoding)
         else:
-            table = read(first, target, drop=drop or (), missing=missing or (), format=format)
+            table = read(
+                first, target, drop=drop or (), missing=missing or (), format=format, encoding=encoding
+            )
             with remarked():
                 model, judged = _fitted(table, settings, test)
         pages.write(model, out, judged, pair)
@@ -87,8 +102,10 @@ def report(
         say(f"Page: {out} ({summary.size_of(out)}). Open it in a browser.")
 
 
-def _judged(model: Model, data: Path, missing: Sequence[str], format: str | None) -> Table:
-    table = read_for(model, data, format, missing)
+def _judged(
+    model: Model, data: Path, missing: Sequence[str], format: str | None, encoding: str | None
+) -> Table:
+    table = read_for(model, data, format, missing, encoding)
     if table.y is None:
         raise NotThere(
             f"{data.name} has no column {model.target!r} with the true classes, which a report compares with."
@@ -107,6 +124,11 @@ def _judged(model: Model, data: Path, missing: Sequence[str], format: str | None
 
 def _fitted(table: Table, settings: fitting.Settings, test: float) -> tuple[Model, Table | None]:
     """Fit on one part of the rows; the other is for the test."""
+    from sklearn.model_selection import train_test_split
+
+    from ..tables.targets import check_target, with_rare
+
+    table = with_rare(table, settings.rare, settings.rare_below)
     check_target(table, settings.cv)
     if test == 0:
         return fitting.fit_table(table, settings), None
@@ -120,6 +142,5 @@ def _fitted(table: Table, settings: fitting.Settings, test: float) -> tuple[Mode
             f"pass --test 0."
         ) from None
     fit, held_out = np.sort(fit), np.sort(held_out)
-    model = fitting.fit_table(table.rows(fit), settings, rows=fit + 1)
-    judged = table.rows(held_out)
-    return model, Table("held-out rows", judged.X, judged.y, judged.target)
+    model = fitting.fit_table(table.rows(fit), settings)
+    return model, replace(table.rows(held_out), name="held-out rows")

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.table import Table
 
+from .. import quality
 from ..modelfile import Model
+
+_PLURAL = {
+    "number": "numbers",
+    "category": "categories",
+    "date": "dates",
+    "text": "texts",
+    "names": "columns of names",
+    "left out": "left out",
+}
 
 
 def facts(model: Model) -> dict[str, Any]:
@@ -22,8 +34,9 @@ def facts(model: Model) -> dict[str, Any]:
         "fitted_on": model.source,
         "rows": int(clf.X_fit_.shape[0]),
         "features": int(clf.X_fit_.shape[1]),
-        "numbers": list(model.columns.numbers),
-        "categories": list(model.columns.categories),
+        "numbers": [name for name, column in model.columns.items() if column.kind == "number"],
+        "categories": [name for name, column in model.columns.items() if column.kind == "category"],
+        "columns": {name: asdict(column) for name, column in model.columns.items()},
         "classes": model.classes,
         "kernel": getattr(clf, "kernel", "linear"),
         "gamma": getattr(clf, "gamma_", None),
@@ -39,13 +52,20 @@ def facts(model: Model) -> dict[str, Any]:
         },
         "separable": clf.separable_,
         "support": int(np.count_nonzero(clf.models_.u(clf.step_).any(axis=1))),
-        "impute": model.impute,
+        "missing": list(model.missing),
+        "advice": list(model.advice),
         "versions": model.versions,
     }
     if model.cv_error is not None:
         mean, spread = model.cv_error
         found |= {"cv_error": float(mean[clf.step_ - 1]), "cv_error_std": float(spread[clf.step_ - 1])}
-    return found
+    if (important := model.importance) is not None:
+        pairs = zip(important.mean.tolist(), important.spread.tolist(), strict=True)
+        found["importance"] = {
+            "score": important.score,
+            "columns": dict(zip(important.names, map(list, pairs), strict=True)),
+        }
+    return found | quality.facts(model)
 
 
 def table(found: dict[str, Any], title: str) -> Table:
@@ -55,6 +75,33 @@ def table(found: dict[str, Any], title: str) -> Table:
     printed.add_column(overflow="fold")
     for name, value in _lines(found):
         printed.add_row(name, value)
+    return printed
+
+
+def columns_table(model: Model, most: int = 40) -> Table:
+    """Return what was made of each column, the most important first, as a table for the terminal."""
+    important = model.importance
+    title = "Columns" if important is None else f"Columns, and the {important.score} lost without each"
+    printed = Table(title=title, title_justify="left")
+    for name in ("column", "taken as", "features", *(("importance",) if important else ())):
+        printed.add_column(
+            name, overflow="fold", justify="right" if name in ("features", "importance") else "left"
+        )
+    worth = (
+        {}
+        if important is None
+        else {
+            name: f"{mean:.3f} ± {spread:.3f}"
+            for name, mean, spread in zip(important.names, important.mean, important.spread, strict=True)
+        }
+    )
+    names = [*worth, *(name for name in model.columns if name not in worth)]
+    for name in names[:most]:
+        column = model.columns[name]
+        last = [worth.get(name, "")] if important else []
+        printed.add_row(name, f"{column.kind}: {column.why}", str(column.n_features or ""), *last)
+    if len(names) > most:
+        printed.caption = f"and {len(names) - most} more: --json has them all"
     return printed
 
 
@@ -83,19 +130,28 @@ def size_of(file: Path) -> str:
 
 def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
     kernel = found["kernel"] + (f", γ = {found['gamma']:.4g}" if found["gamma"] else "")
-    columns = f"{len(found['numbers'])} of numbers, {len(found['categories'])} of categories"
+    kinds = Counter(column["kind"] for column in found["columns"].values())
+    columns = ", ".join(f"{count} {_PLURAL[kind] if count > 1 else kind}" for kind, count in kinds.items())
     proved = {True: "yes, proved", False: "no: equal rows have different classes", None: "not known"}
     rows = [
         ("target", found["target"]),
         ("classes", ", ".join(found["classes"])),
         ("rows", str(found["rows"])),
-        ("columns", columns if found["numbers"] or found["categories"] else str(found["features"])),
+        ("columns", columns or str(found["features"])),
         ("kernel", kernel),
         ("steps", f"{found['steps']} run, step {found['step']} kept (C = {_short(found['C'])})"),
         ("why", found["reason"]),
     ]
     if "cv_error" in found:
         rows.append(("cv error", f"{found['cv_error']:.1%} ± {found['cv_error_std']:.1%}"))
+    if "balanced_accuracy" in found:
+        area = "" if found["roc_auc"] is None else f", area under ROC {found['roc_auc']:.3f}"
+        rows.append(("held-out rows", f"balanced accuracy {found['balanced_accuracy']:.1%}{area}"))
+        shown = list(found["recall"].items())[:8]
+        told = ", ".join(f"{name} {rate:.0%}" for name, rate in shown if rate is not None)
+        rows.append(("recall", told + (", …" if len(found["recall"]) > 8 else "")))
+    if "importance" in found:
+        rows.append(("matter most", ", ".join(list(found["importance"]["columns"])[:5])))
     for name, (lower, upper) in found["margin_bounds"].items():
         of = "" if name == "all" else f" of {name}"
         rows.append((f"maximum margin{of}", _interval(lower, upper)))

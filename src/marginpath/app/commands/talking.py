@@ -9,9 +9,8 @@ from pathlib import Path
 
 import typer
 from rich.console import Console
-from sklearn.exceptions import ConvergenceWarning
 
-from ..tables import NotThere, Unusable
+from ..tables.reading import NotThere, Unusable
 from . import FAILED, INTERRUPTED, WRONG_COMMAND, WRONG_DATA
 
 
@@ -55,6 +54,8 @@ def told_plainly() -> Iterator[None]:
 @contextmanager
 def remarked() -> Iterator[list[str]]:
     """Collect what the estimators warn of, and say it at the end."""
+    from sklearn.exceptions import ConvergenceWarning
+
     remarks: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")

@@ -12,12 +12,16 @@ from sklearn.metrics import confusion_matrix
 
 from ...estimators import as_choice
 from ..modelfile import Model
+from ..quality import is_constant
 from ..tables.reading import Table
+from .judging import judgement
 from .planes import Plane, decision_grid, extent, grid_shape, planes, staged
 from .suspects import states, suspicion
 
 #: At most so many steps, points, rows to judge, suspects, and classes with a confusion matrix.
 STEPS, POINTS, ROWS, SUSPECTS, CLASSES = 120, 1200, 5000, 200, 40
+#: At most so many columns in the chart of those that matter.
+IMPORTANT = 20
 
 
 def content(model: Model, table: Table | None = None, pair: Sequence[str] | None = None) -> dict[str, Any]:
@@ -25,8 +29,9 @@ def content(model: Model, table: Table | None = None, pair: Sequence[str] | None
     clf = model.classifier
     steps = shown_steps(clf.n_iter_, clf.step_)
     judged = _judgements(model, table, steps)
-    found = suspicion(model)
-    ranked = found.ranked(SUSPECTS)
+    found, constant = suspicion(model), is_constant(model)
+    # What a constant contradicts says nothing about labels.
+    ranked = np.empty(0, dtype=int) if constant else found.ranked(SUSPECTS)
     shown = _shown_points(len(clf.codes_), ranked)
     return {
         "title": model.source,
@@ -61,7 +66,11 @@ def content(model: Model, table: Table | None = None, pair: Sequence[str] | None
             }
             for i in ranked
         ],
-        "suspects_total": int(np.sum(found.contradiction > 0)),
+        "suspects_total": 0 if constant else int(np.sum(found.contradiction > 0)),
+        "constant": constant,
+        "quality": judgement(model, table),
+        "importance": _importance(model),
+        "advice": list(model.advice),
         "held_out_suspects": hasattr(clf, "out_of_fold_"),
     }
 
@@ -154,6 +163,13 @@ def _margins(model: Model, steps: list[int]) -> dict[str, Any]:
         "lower": _numbers(lower.T * (1 - outwards)),
         "upper": _numbers(upper.T * (1 + outwards)),
     }
+
+
+def _importance(model: Model) -> dict[str, Any] | None:
+    if (important := model.importance) is None:
+        return None
+    bars = zip(important.names, _numbers(important.mean), _numbers(important.spread), strict=True)
+    return {"score": important.score, "bars": [list(bar) for bar in bars][:IMPORTANT]}
 
 
 def _support(clf: Any, steps: list[int]) -> dict[str, list[int]]:

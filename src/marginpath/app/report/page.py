@@ -14,7 +14,7 @@ from ..tables.reading import Table
 from .content import content
 
 #: The parts of the page's script, which share one scope.
-SCRIPT = ("pieces.js", "charts.js", "plane.js", "tables.js", "steps.js")
+SCRIPT = ("pieces.js", "charts.js", "plane.js", "tables.js", "quality.js", "steps.js")
 
 
 def render(model: Model, table: Table | None = None, pair: Sequence[str] | None = None) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.feature_selection import f_classif
 
+from ...tables.encodings import Number
 from ..modelfile import Model
 from ..tables.reading import NotThere
 
@@ -85,10 +86,10 @@ def decision_grid(
     """
     left, right, bottom, top = box
     x, y = np.meshgrid(np.linspace(left, right, shape[1]), np.linspace(top, bottom, shape[0]))
-    points = plane.lift(np.stack([x.ravel(), y.ravel()], axis=1))
-    points = points.astype(model.classifier.X_fit_.dtype)
-    block = max(1, 4_000_000 // points.shape[1])
-    parts = [staged(model, points[a : a + block], steps) for a in range(0, len(points), block)]
+    points, dtype = np.stack([x.ravel(), y.ravel()], axis=1), model.classifier.X_fit_.dtype
+    block = max(1, 4_000_000 // len(plane.base))
+    rows = (plane.lift(points[a : a + block]).astype(dtype) for a in range(0, len(points), block))
+    parts = [staged(model, part, steps) for part in rows]
     values = np.concatenate(parts, axis=1).transpose(0, 2, 1)
     low = np.maximum(values.min(axis=(1, 2)), -CLIP)
     high = np.maximum(np.minimum(values.max(axis=(1, 2)), CLIP), low + 1e-12)
@@ -106,26 +107,26 @@ def staged(model: Model, X: Any, steps: Sequence[int]) -> np.ndarray:
 
 
 def _indices(model: Model, pair: Sequence[str]) -> tuple[int, int]:
-    names, numbers = model.feature_names, _n_numbers(model)
+    numbers = model.number_features
     if len(pair) != 2 or pair[0] == pair[1]:
         raise NotThere(f"A plane takes two different columns, such as --plane a,b; got {', '.join(pair)}.")
     for name in pair:
-        if name not in names[:numbers]:
-            shown = ", ".join(names[: min(numbers, 30)])
+        if name not in numbers:
+            shown = ", ".join(list(numbers)[:30]) or "none"
             raise NotThere(f"There is no column of numbers {name!r} in the model; it has {shown}.")
-    return names.index(pair[0]), names.index(pair[1])
+    return numbers[pair[0]][0], numbers[pair[1]][0]
 
 
 def _telling_pair(model: Model, X: Any) -> tuple[int, int] | None:
     """Return the two columns of numbers whose means differ most between the classes, or None."""
-    numbers = _n_numbers(model)
-    if numbers < 2 or model.columns.n_sparse:
+    if model.is_sparse:
+        return None
+    numbers = np.array([place for place, _ in model.number_features.values()], dtype=int)
+    varied = numbers[np.ptp(X[:, numbers], axis=0) > 0] if len(numbers) >= 2 else numbers
+    if len(varied) < 2:
         return None
     if X.shape[1] == 2:
         return 0, 1
-    varied = np.flatnonzero(np.ptp(X[:, :numbers], axis=0) > 0)
-    if len(varied) < 2:
-        return None
     with np.errstate(all="ignore"):
         strength = f_classif(X[:, varied], model.classifier.codes_)[0]
     first, second = varied[np.argsort(-np.nan_to_num(strength, posinf=1e30), kind="stable")[:2]]
@@ -135,9 +136,9 @@ def _telling_pair(model: Model, X: Any) -> tuple[int, int] | None:
 def _pair_plane(model: Model, X: Any, names: list[str], index: tuple[int, int]) -> Plane:
     axes = np.zeros((2, X.shape[1]))
     axes[[0, 1], index] = 1
-    unit, offset = np.ones(2), np.zeros(2)
-    if (scaler := _scaler(model)) is not None:
-        unit, offset = scaler.scale_[list(index)].copy(), scaler.mean_[list(index)].copy()
+    scaling = dict(model.number_features.values())
+    scales = [scaling[j] or Number(0.0, 1.0, 0.0, -np.inf, np.inf, False) for j in index]
+    unit, offset = np.array([s.scale for s in scales]), np.array([s.center for s in scales])
     a, b = (names[j] for j in index)
     return Plane(f"{a} × {b}", a, b, _middle(model, X), axes, unit, offset)
 
@@ -157,25 +158,10 @@ def _principal_plane(X: Any) -> Plane:
 
 
 def _middle(model: Model, X: Any) -> np.ndarray:
-    """Return the mean of the numbers, and the most frequent of every category."""
+    """Return the mean of the features, and the most frequent level of every category."""
     mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-    start = _n_numbers(model)
-    if model.columns.categories:
-        for known in model.prepare.named_transformers_["categories"][-1].categories_:
-            part = slice(start, start + len(known))
-            mean[part] = np.eye(len(known))[np.argmax(mean[part])]
-            start += len(known)
+    for name, column in model.columns.items():
+        if column.kind == "category":
+            part = model.prepare.blocks_[name]
+            mean[part] = np.arange(column.n_features) == np.argmax(mean[part])
     return mean
-
-
-def _n_numbers(model: Model) -> int:
-    return model.columns.n_sparse or len(model.columns.numbers)
-
-
-def _scaler(model: Model) -> Any:
-    """Return the fitted StandardScaler of the numbers, if there is one."""
-    if model.columns.n_sparse:
-        return None
-    steps = model.prepare.named_transformers_["numbers"]
-    last = steps[-1] if hasattr(steps, "steps") else None
-    return last if hasattr(last, "mean_") else None

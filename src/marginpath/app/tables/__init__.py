@@ -1,16 +1,15 @@
-"""Tables from files: csv, parquet, svmlight and npz, and how their columns become numbers."""
+"""Tables from files: csv, parquet, svmlight and npz, and whether their targets are classes."""
 
-from .columns import Columns, check_target, remarks
 from .reading import FORMATS, NotThere, Table, Unusable, format_of, read
+from .targets import check_target, with_rare
 
 __all__ = [
     "FORMATS",
-    "Columns",
     "NotThere",
     "Table",
     "Unusable",
     "check_target",
     "format_of",
     "read",
-    "remarks",
+    "with_rare",
 ]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
+import re
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.datasets import load_svmlight_file
 
 from ...extras import require
+from .table import NotThere, Table, Unusable, as_labels
+
+__all__ = ["FORMATS", "NotThere", "Table", "Unusable", "format_of", "read"]
 
 FORMATS = {
     "csv": (".csv", ".tsv", ".txt"),
@@ -27,49 +30,6 @@ _PACKED = (".gz", ".bz2", ".xz")
 DENSE_CELLS = 10_000_000
 
 
-class NotThere(ValueError):
-    """A name was given for something that the file does not have."""
-
-
-class Unusable(ValueError):
-    """The data cannot be used as they are; the message says what to change."""
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Columns and, where there is one, the target.
-
-    ``X`` is a pandas DataFrame, or a CSR array where the file is sparse and wide.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> table = Table("pets.csv", pd.DataFrame({"ears": [6, 12]}), np.array(["cat", "rabbit"]), "kind")
-    >>> table.n_rows, table.rows(np.array([1])).y.tolist()
-    (2, ['rabbit'])
-    """
-
-    name: str
-    X: Any
-    y: np.ndarray | None = None
-    target: str = ""
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return int(self.X.shape[0])
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether the columns have no names and are stored sparsely."""
-        return bool(sp.issparse(self.X))
-
-    def rows(self, index: np.ndarray) -> Table:
-        """Return some of the rows."""
-        X = self.X[index] if self.is_sparse else self.X.iloc[index]
-        return Table(self.name, X, None if self.y is None else self.y[index], self.target)
-
-
 def read(
     file: Path,
     target: str | None = None,
@@ -77,6 +37,7 @@ def read(
     drop: Sequence[str] = (),
     missing: Sequence[str] = (),
     format: str | None = None,
+    encoding: str | None = None,
     labelled: bool = True,
     n_features: int | None = None,
     sparse: bool | None = None,
@@ -95,8 +56,10 @@ def read(
         Words in a csv file that stand for a missing value, beside the usual ones.
     format : str, optional
         Where the ending does not tell.
+    encoding : str, optional
+        Of a csv file: "latin-1", "cp1252", …; UTF-8 by default.
     labelled : bool
-        Whether a target is needed; if not, it is taken where it is there.
+        Whether a target is needed, and rows without one are left out; if not, it is taken where it is there.
     n_features : int, optional
         For svmlight, which does not say.
     sparse : bool, optional
@@ -107,8 +70,9 @@ def read(
         raise FileNotFoundError(f"There is no file {file}.")
     if kind == "svmlight":
         return _svmlight(file, target, drop, n_features, sparse)
-    frame = _npz(file, target or "y") if kind == "npz" else _frame(file, kind, missing)
-    return _split(frame, file.name, (target or "y") if kind == "npz" else target, drop, labelled)
+    frame = _npz(file, target or "y") if kind == "npz" else _frame(file, kind, missing, encoding)
+    table = _split(frame, file.name, (target or "y") if kind == "npz" else target, drop, labelled)
+    return replace(table, is_array=kind == "npz")
 
 
 def format_of(file: Path, asked: str | None = None) -> str:
@@ -134,15 +98,21 @@ def format_of(file: Path, asked: str | None = None) -> str:
     )
 
 
-def _frame(file: Path, kind: str, missing: Sequence[str]) -> Any:
+def _frame(file: Path, kind: str, missing: Sequence[str], encoding: str | None) -> Any:
     pd = _pandas()
     try:
         if kind == "parquet":
             require("pyarrow", extra="frame", what="Parquet files")
             return pd.read_parquet(file)
-        return pd.read_csv(file, na_values=list(missing), **_dialect(file))
+        codec = codecs.lookup(encoding or "utf-8").name
+        return pd.read_csv(file, na_values=list(missing), encoding=codec, **_dialect(file, codec))
+    except LookupError:
+        raise NotThere(f"--encoding {encoding} is none that is known: try latin-1 or cp1252.") from None
     except UnicodeDecodeError:
-        raise Unusable(f"{file.name} is not text in UTF-8. Save it as “CSV UTF-8” and try again.") from None
+        raise Unusable(
+            f"{file.name} is not text in {(encoding or 'UTF-8')}. Say what it is, such as --encoding cp1252 "
+            f"(Windows) or --encoding latin-1, or save it as “CSV UTF-8”."
+        ) from None
     except pd.errors.EmptyDataError:
         raise Unusable(f"{file.name} is empty. It needs a line of column names, then a line a row.") from None
     except pd.errors.ParserError as error:
@@ -158,17 +128,18 @@ def _frame(file: Path, kind: str, missing: Sequence[str]) -> Any:
         raise OSError(f"{file} could not be read as {kind}: {str(error).splitlines()[0]}") from None
 
 
-def _dialect(file: Path) -> dict[str, str]:
+def _dialect(file: Path, codec: str) -> dict[str, str]:
     """Return the separator that the first line has most of, and the decimal comma that goes with “;”."""
     opened = gzip.open if file.suffix.lower() == ".gz" else open
     try:
         with opened(file, "rb") as stream:
-            first, second = (stream.readline(100_000).decode("utf-8", "replace") for _ in range(2))
+            first, second = stream.read(200_000).decode(codec, "replace").partition("\n")[::2]
     except gzip.BadGzipFile as error:
         raise OSError(f"{file} is not packed by gzip, or damaged: {error}.") from None
     separator = max(",;\t|", key=first.count)
-    decimal = "," if separator == ";" and "," in second and "." not in second else "."
-    return {"sep": separator, "decimal": decimal}
+    fields = [field.strip(' "\r') for field in second.partition("\n")[0].split(separator)]
+    comma, point = (any(re.fullmatch(rf"-?\d+{c}\d+", field) for field in fields) for c in (",", r"\."))
+    return {"sep": separator, "decimal": "," if separator == ";" and comma and not point else "."}
 
 
 def _npz(file: Path, target: str) -> Any:
@@ -202,6 +173,9 @@ def _svmlight(
         raise NotThere(
             "An svmlight file has its labels in front and no column names: leave out --target and --drop."
         )
+    import scipy.sparse as sp
+    from sklearn.datasets import load_svmlight_file
+
     try:
         X, y = load_svmlight_file(str(file), n_features=n_features)
     except ValueError as error:
@@ -211,7 +185,7 @@ def _svmlight(
     labels = y.astype(int) if np.all(y == np.round(y)) else y
     if sparse or (sparse is None and np.prod(X.shape, dtype=float) > DENSE_CELLS):
         return Table(file.name, sp.csr_array(X), labels, "label")
-    return Table(file.name, _numbered(X.toarray()), labels, "label")
+    return Table(file.name, _numbered(X.toarray()), labels, "label", is_array=True)
 
 
 def _numbered(X: np.ndarray) -> Any:
@@ -239,22 +213,34 @@ def _split(frame: Any, name: str, target: str | None, drop: Sequence[str], label
     X = frame[[column for column in columns if column not in left_out]]
     if X.shape[1] == 0:
         raise Unusable(f"{name} has no column left to learn from.")
-    y = _labels(frame[target], str(target)) if target in columns else None
-    return Table(name, X, y, target or "")
+    if target not in columns:
+        return Table(name, X, None, target or "")
+    table = Table(name, X, _labels(frame[target]), str(target))
+    return _without_gaps(table) if labelled else table
 
 
-def _labels(column: Any, target: str) -> np.ndarray:
-    """Return the target as numbers or text; refuse gaps in it."""
-    gaps = np.flatnonzero(column.isna().to_numpy())
-    if len(gaps):
-        lines = ", ".join(str(i + 1) for i in gaps[:5])
-        raise Unusable(
-            f"{len(gaps)} {'rows have' if len(gaps) > 1 else 'row has'} no value in the target column "
-            f"{target!r} (row {lines}{', …' if len(gaps) > 5 else ''}). Fill them in, or delete those rows."
-        )
-    values = np.asarray(column)
-    if values.dtype.kind in "iub":
-        return values.astype(str) if values.dtype.kind == "b" else values
-    if values.dtype.kind == "f":
-        return values.astype(int) if np.all(values == np.round(values)) else values
-    return np.asarray([str(value).strip() for value in values])
+def _without_gaps(table: Table) -> Table:
+    """Leave out the rows without a target, and say so."""
+    gaps = np.flatnonzero(~table.labelled)
+    if not len(gaps):
+        return table
+    if len(gaps) == table.n_rows:
+        raise Unusable(f"No row of {table.name} has a value in the target column {table.target!r}.")
+    rows = ", ".join(str(i + 1) for i in gaps[:5]) + (", …" if len(gaps) > 5 else "")
+    note = (
+        f"{len(gaps)} {'rows have' if len(gaps) > 1 else 'row has'} no value in the target column "
+        f"{table.target!r} (row {rows}): left out."
+    )
+    kept = table.rows(np.flatnonzero(table.labelled))
+    y = kept.y if kept.y is None else as_labels(kept.y.tolist())
+    return replace(kept, y=y, notes=(*kept.notes, note))
+
+
+def _labels(column: Any) -> np.ndarray:
+    """Return the target as numbers or text; objects, with None, where some are missing."""
+    gaps = column.isna().to_numpy()
+    if not gaps.any():
+        return as_labels(column.tolist())
+    labels = np.full(len(gaps), None, dtype=object)
+    labels[~gaps] = as_labels(column[~gaps].tolist()).tolist()
+    return labels

@@ -61,7 +61,7 @@ $("suspects-csv").addEventListener("click", () => download("labels-to-check.csv"
 $("numbers-csv").addEventListener("click", () => download("steps.csv", numberRows()));
 for (const [id, text] of [["error-chart", "Errors along the steps"], ["margin-chart", "Bounds on the maximum margin along the steps"], ["support-chart", "Number of support vectors along the steps"]]) $(id).setAttribute("aria-label", `${text}; the numbers are in the table at the end.`);
 
-const redraw = () => { theme = {}; legends(); drawSuspects(); plots.forEach(({ u }) => u.redraw()); show(); };
+const redraw = () => { theme = {}; legends(); drawSuspects(); drawJudgement(); plots.forEach(({ u }) => u.redraw()); show(); };
 dark.addEventListener("change", redraw);
 suspectsNote(); planeNote(); drawNumbers(); redraw();
 go(data.chosen);

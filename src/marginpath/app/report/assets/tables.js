@@ -1,8 +1,27 @@
 // The confusion matrix, the labels to check, and all the numbers.
 
+const FEW_CLASSES = 12, LISTED = 10;
+const drawConfusions = (matrix) => {
+  const cells = matrix.flatMap((row, i) => row.map((count, j) => [count, i, j, count / (row.reduce((a, b) => a + b, 0) || 1)]));
+  const worst = cells.filter(([count, i, j]) => i !== j && count).sort((a, b) => b[0] - a[0] || b[3] - a[3]).slice(0, LISTED);
+  $("confusions-box").hidden = twoClasses || !worst.length;
+  const body = make("tbody");
+  for (const [count, i, j, share] of worst) {
+    const tr = make("tr"), from = make("td"), to = make("td");
+    from.append(className(i)); to.append(className(j));
+    tr.append(from, make("td", "taken for"), to, make("td", `${count.toLocaleString("en")} rows`, { class: "n" }), make("td", percent(share), { class: "n", title: "of the true class" }));
+    body.append(tr);
+  }
+  $("confusions").querySelector("tbody")?.remove();
+  $("confusions").append(body);
+};
+$("matrix-box").open = K <= FEW_CLASSES;
+$("matrix-box").classList.toggle("plain", K <= FEW_CLASSES);
 const drawConfusion = () => {
   const one = data.judged[state.judged], matrix = one.confusion[state.step];
+  $("matrix-box").hidden = !matrix;
   if (!matrix) { $("confusion-note").textContent = `${K} classes are too many for a matrix.`; return; }
+  drawConfusions(matrix);
   const table = make("table"), head = make("thead"), body = make("tbody");
   const top = make("tr"), names = make("tr");
   top.append(make("td"), make("th", "predicted", { colspan: K, class: "axis", scope: "colgroup" }));
@@ -68,6 +87,7 @@ const suspectsNote = () => {
   const more = data.suspects_total > data.suspects.length ? ` The first ${data.suspects.length} are listed.` : "";
   $("suspects-note").textContent = data.suspects.length
     ? `${data.suspects_total} rows carry a label that is contradicted ${how}. The stronger the contradiction, and the longer a row stays at the bound as the margin closes, the more likely the label is wrong.${more}`
+    : data.constant ? "The model gives nearly every row to one class: what it contradicts says nothing about labels."
     : `No label is contradicted ${how}.`;
   $("suspects-csv").hidden = !data.suspects.length;
 };
