@@ -6,6 +6,7 @@ the regularization.
 
 from . import datasets, experimental, metrics, noise, regression, theory
 from .certificates.bounds import duality_gap, margin_bounds
+from .certificates.farkas import Farkas, nonseparability
 from .certificates.maximum_margin import MarginStatus, MaximumMargin, maximum_margin
 from .estimators import LinearMarginPathClassifier, MarginPathClassifier
 from .gram.base import Gram
@@ -57,6 +58,7 @@ __all__ = [
     "Discrepancy",
     "DualDescent",
     "Exponential",
+    "Farkas",
     "FunctionRestart",
     "Gaussian",
     "GeometricDecay",
@@ -110,6 +112,7 @@ __all__ = [
     "maximum_margin",
     "metrics",
     "noise",
+    "nonseparability",
     "regression",
     "resume",
     "run",
