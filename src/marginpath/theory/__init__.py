@@ -2,7 +2,7 @@
 
 from .convergence import Bounds, PrintedTheorem1, PrintedTheorem2, Theorem1, Theorem2
 from .problem_constants import Constants, constants, hoffman_constant, hoffman_lower_bound
-from .stability import PrintedTheorem3, Theorem3, coupling
+from .stability import PrintedTheorem3, Theorem3, coupling, random_flips
 from .tikhonov import TikhonovSide, tikhonov_side
 
 __all__ = [
@@ -19,5 +19,6 @@ __all__ = [
     "coupling",
     "hoffman_constant",
     "hoffman_lower_bound",
+    "random_flips",
     "tikhonov_side",
 ]
