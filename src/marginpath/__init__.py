@@ -7,6 +7,7 @@ the regularization.
 from . import datasets, experimental, metrics, noise, regression, theory
 from .certificates.bounds import duality_gap, margin_bounds
 from .certificates.farkas import Farkas, nonseparability
+from .certificates.interpolation import interpolant_distance
 from .certificates.maximum_margin import MarginStatus, MaximumMargin, maximum_margin
 from .estimators import LinearMarginPathClassifier, MarginPathClassifier
 from .gram.base import Gram
@@ -15,7 +16,7 @@ from .gram.device import DeviceTiledGram
 from .gram.tiled import TiledGram
 from .kernels.functions import Cosine, Gaussian, Kernel, Laplacian, Linear, Polynomial
 from .losses import Exponential, Hinge, Logistic, SquaredHinge
-from .metrics import HeldOutError, Reference
+from .metrics import DualityGap, HeldOutError, Reference
 from .momentum import FunctionRestart, GradientRestart, Inertia
 from .path.checkpoint import Checkpoint
 from .path.path import Path, Status
@@ -23,6 +24,9 @@ from .path.run import resume, run
 from .path.stopping import APriori, CertifiedMargin, Discrepancy, LeaveOneOut, NoImprovement, QuasiOptimality
 from .plotting import MarginDisplay, PathDisplay
 from .problem import Problem
+from .regression_problem import RegressionProblem
+from .regularizers import ElasticNet, Ridge
+from .residual_losses import Absolute, EpsilonInsensitive, Huber, LeastSquares, Quantile
 from .schedules import Constant, GeometricDecay, LogDecay, PowerDecay
 from .solvers import (
     ClusterSweeps,
@@ -47,6 +51,7 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "APriori",
+    "Absolute",
     "CertifiedMargin",
     "Checkpoint",
     "ClusterSweeps",
@@ -57,6 +62,9 @@ __all__ = [
     "DeviceTiledGram",
     "Discrepancy",
     "DualDescent",
+    "DualityGap",
+    "ElasticNet",
+    "EpsilonInsensitive",
     "Exponential",
     "Farkas",
     "FunctionRestart",
@@ -68,9 +76,11 @@ __all__ = [
     "HeldOutError",
     "Hinge",
     "HomotopicSubgradient",
+    "Huber",
     "Inertia",
     "Kernel",
     "Laplacian",
+    "LeastSquares",
     "LeaveOneOut",
     "Linear",
     "LinearMarginPathClassifier",
@@ -90,8 +100,11 @@ __all__ = [
     "Polynomial",
     "PowerDecay",
     "Problem",
+    "Quantile",
     "QuasiOptimality",
     "Reference",
+    "RegressionProblem",
+    "Ridge",
     "SolutionPath",
     "SquaredDistances",
     "SquaredHinge",
@@ -108,6 +121,7 @@ __all__ = [
     "default_widths",
     "duality_gap",
     "experimental",
+    "interpolant_distance",
     "margin_bounds",
     "maximum_margin",
     "metrics",

@@ -46,6 +46,7 @@ def test_a_claim_is_judged_by_its_parts():
     assert Claim("", "", "", "", [yes, no]).verdict == "holds in part"
     assert Claim("", "", "", "", [yes, maybe]).verdict == "holds in part"
     assert Claim("", "", "", "", [no, maybe]).verdict == "does not hold"
+    assert Claim("", "", "", "", [maybe, maybe]).verdict == "open"
     assert Claim("", "", "", "").verdict == "not tested"
     assert Claim("", "", "", "", [yes, no, maybe]).weakest is no
 

@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 from ..kernels.functions import Biased, Cosine, Gaussian, Laplacian, Linear, Polynomial
 from ..losses import Exponential, Hinge, Logistic, SquaredHinge
 from ..momentum import FunctionRestart, GradientRestart, Inertia
+from ..regularizers import ElasticNet, Ridge
+from ..residual_losses import Absolute, EpsilonInsensitive, Huber, LeastSquares, Quantile
 from ..schedules import Constant, GeometricDecay, LogDecay, PowerDecay
 from ..solvers import (
     ClusterSweeps,
@@ -87,6 +89,8 @@ def registered() -> tuple[type, ...]:
 for _cls in (
     *(Constant, GeometricDecay, LogDecay, PowerDecay),
     *(Exponential, Hinge, Logistic, SquaredHinge),
+    *(Absolute, EpsilonInsensitive, Huber, LeastSquares, Quantile),
+    *(ElasticNet, Ridge),
     *(FunctionRestart, GradientRestart, Inertia),
     *(Biased, Cosine, Gaussian, Laplacian, Linear, Polynomial),
     *(CoordinateDescent, CoordinateDescentState, ClusterSweeps, ClusterSweepsState),
