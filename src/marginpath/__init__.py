@@ -9,7 +9,12 @@ from .certificates.bounds import duality_gap, margin_bounds
 from .certificates.farkas import Farkas, nonseparability
 from .certificates.interpolation import interpolant_distance
 from .certificates.maximum_margin import MarginStatus, MaximumMargin, maximum_margin
-from .estimators import LinearMarginPathClassifier, MarginPathClassifier
+from .estimators import (
+    LinearMarginPathClassifier,
+    LinearMarginPathRegressor,
+    MarginPathClassifier,
+    MarginPathRegressor,
+)
 from .gram.base import Gram
 from .gram.choose import with_gram
 from .gram.device import DeviceTiledGram
@@ -38,6 +43,7 @@ from .solvers import (
     NormalizedGradient,
     Pegasos,
     Perceptron,
+    ResidualSweeps,
     SolutionPath,
     State,
     Subgradient,
@@ -84,10 +90,12 @@ __all__ = [
     "LeaveOneOut",
     "Linear",
     "LinearMarginPathClassifier",
+    "LinearMarginPathRegressor",
     "LogDecay",
     "Logistic",
     "MarginDisplay",
     "MarginPathClassifier",
+    "MarginPathRegressor",
     "MarginStatus",
     "MaximumMargin",
     "MirrorDescent",
@@ -104,6 +112,7 @@ __all__ = [
     "QuasiOptimality",
     "Reference",
     "RegressionProblem",
+    "ResidualSweeps",
     "Ridge",
     "SolutionPath",
     "SquaredDistances",

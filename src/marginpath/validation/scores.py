@@ -60,7 +60,7 @@ class OutOfFold:
         weight = None if self.weight is None else self.weight[test]
         if self.scorer is None:
             return float(np.average(fitted.predict(None) == self.labels[test], weights=weight))
-        extra = {"sample_weight": weight} if weight is not None and _takes_weight(self.scorer) else {}
+        extra = {"sample_weight": weight} if weight is not None and takes_weight(self.scorer) else {}
         return float(self.scorer(fitted, decision, self.labels[test], **extra))
 
     def _where_they_are(self, state: State) -> HeldOut:
@@ -110,7 +110,7 @@ def _scorer(scoring: str | Callable[..., float]) -> Callable[..., float]:
     return scorer
 
 
-def _takes_weight(scorer: Callable[..., float]) -> bool:
+def takes_weight(scorer: Callable[..., float]) -> bool:
     """Whether the metric behind a scorer knows sample weights."""
     metric = getattr(scorer, "_score_func", scorer)
     return "sample_weight" in inspect.signature(metric).parameters
