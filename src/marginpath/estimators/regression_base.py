@@ -167,7 +167,7 @@ class BasePathRegressor(RegressorMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         return self._values(X, a) + self._intercept(a)
 
     def _intercept(self, coefficients: np.ndarray) -> float:
-        return self.offset_ + self.constant_ * float(coefficients.sum())
+        return float(self.offset_ + self.constant_ * coefficients.sum())
 
     def _attributes_at(self, step: int) -> dict[str, Any]:
         """Return what the regressor is made of at a step."""

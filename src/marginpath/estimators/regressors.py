@@ -195,7 +195,8 @@ class MarginPathRegressor(BasePathRegressor):
         if self.kernel == "precomputed":
             return None
         if callable(self.kernel):
-            return self.kernel
+            kernel: Kernel = self.kernel
+            return kernel
         if self.gamma_ is None:
             return Linear()
         if self.kernel == "rbf":

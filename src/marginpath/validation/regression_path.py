@@ -96,7 +96,7 @@ class RegressionValidation:
         self,
         solver: ResidualSweeps,
         steps: int,
-        growth: float = 30.0,
+        growth: float = 10.0,
         before: Path | None = None,
         **limits: Any,
     ) -> Path:

@@ -39,6 +39,7 @@ NAMES = (
     "dask",
     "accuracy",
     "path",
+    "regression",
 )
 
 

@@ -14,7 +14,7 @@ from marginpath.gram.dense import DenseGram
 
 from .observing import average
 from .pieces import Arrays, Pieces
-from .real_runs import DATA_SETS, PAIRS, PAPER_METHODS, RealRun, load, prepare, run_method
+from .real_runs import PAIRS, PAPER_METHODS, RealRun, load, prepare, run_method
 from .settings import PROGRAM, Settings
 from .verdicts import NEGATIVE, POSITIVE, Claim, Part, mean_part
 
@@ -29,11 +29,11 @@ def real_claims(
     settings: Settings,
     pieces: Pieces,
     runs: Sequence[RealRun],
+    names: list[str],
     draws: int = DRAWS,
     watch: Callable[[str], Any] = lambda text: None,
 ) -> list[Claim]:
-    """Judge the claims on small draws and, with the runs of Figure 5, on all the data."""
-    names = [name for name in DATA_SETS if any(run.data == name for run in runs)]
+    """Judge the claims on small draws and, where there are runs of Figure 5, on all the data."""
     both = _Both(runs, _drawn(settings, pieces, names, draws, watch))
     pairs = [name for name in PAIRS if name in names]
     pulsars = [name for name in names if name == "HTRU2"]
@@ -64,7 +64,9 @@ class _Both:
         """Compare two methods: the first less the second."""
         first, second = PAPER_METHODS[i], PAPER_METHODS[j]
         values = self.drawn[what][name]
-        full = self.full[what, name, first] - self.full[what, name, second]
+        full = None
+        if (what, name, first) in self.full:
+            full = self.full[what, name, first] - self.full[what, name, second]
         label = f"{name}, {what}, {first} less {second}"
         return mean_part(label, values[:, i] - values[:, j], claimed, full)
 
