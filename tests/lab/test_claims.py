@@ -255,8 +255,9 @@ def test_the_published_settings_are_those_of_the_code():
     assert (PUBLISHED / "program" / "settings.md").read_text(encoding="utf-8") == settings_markdown()
 
 
-def test_the_published_verdicts_follow_from_the_published_numbers():
-    folder = PUBLISHED / "program"
+@pytest.mark.parametrize("settings", ["program", "text"])
+def test_the_published_verdicts_follow_from_the_published_numbers(settings):
+    folder = PUBLISHED / settings
     with (folder / "claims.csv").open(encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     with (folder / "claims_parts.csv").open(encoding="utf-8") as file:
