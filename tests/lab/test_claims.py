@@ -27,6 +27,8 @@ from marginpath_lab.experiments.verdicts import (
     share_part,
 )
 
+import marginpath as mp
+
 PUBLISHED = Path(__file__).parents[2] / "docs" / "_static" / "reproduction"
 
 
@@ -237,6 +239,17 @@ def test_a_reduced_run_judges_every_claim(table):
         for part in claim.parts:
             assert part.low <= part.value <= part.high
             assert not math.isnan(part.value)
+
+
+def test_without_all_the_data_the_draws_judge(monkeypatch):
+    data = mp.datasets.gaussian_mixture(n_samples=60, n_test=20)
+    small = replace(data, X=data.X.astype(np.float32), X_test=data.X_test.astype(np.float32))
+    monkeypatch.setattr(claims_real, "load", lambda settings, name, seed=0: small)
+    settings = replace(PROGRAM, toy_steps=50, mixture_steps=5, real_steps=5)
+    table = claims.compute(settings, Pieces(), draws=2, real_draws=2, n=40, all_data=False)
+    real = [claim for claim in table.claims if claim.key.startswith(("MNIST", "HTRU2"))]
+    assert len(real) == 5
+    assert all(claim.parts and all(part.full is None for part in claim.parts) for claim in real)
 
 
 def test_files_of_the_claims(table):
