@@ -104,3 +104,57 @@ def far_apart():
     other[rest, 1:] += 0.5
     assert np.count_nonzero((other != X).any(axis=1)) == 168
     return X, other, y
+
+
+def regularized(Z, offset, bound, loss, l1=0.0):
+    """w of min ½‖w‖² + l1‖w‖₁ + Σ b_i ℓ(r_i), r = offset − Zw, by an interior-point solver.
+
+    ``loss`` is (ε, c, p, q): the supremum of a r − ε|a| − c a²/2 over a ∈ [−p, q]. As an infimal convolution,
+    r = e + h + up − down with |e| ≤ ε, and the cost is h²/(2c) + q up + p down. A bound of infinity asks for
+    |r| ≤ ε.
+    """
+    ε, c, p, q = loss
+    n, d = Z.shape
+    b = np.broadcast_to(np.asarray(bound, dtype=float), n)
+    # variables: w (d), s (d), e (n) the insensitive part, h (n) the curved part, up (n), down (n)
+    zero, one = np.zeros, np.eye
+    P = np.zeros(2 * d + 4 * n)
+    P[:d] = 1.0
+    cost = np.concatenate([zero(d), np.full(d, l1), zero(4 * n)])
+    hard = not np.all(np.isfinite(b))
+    if not hard:
+        if c > 0:
+            P[2 * d + n : 2 * d + 2 * n] = b / c
+        cost[2 * d + 2 * n : 2 * d + 3 * n] = b * (q if np.isfinite(q) else 0)
+        cost[2 * d + 3 * n :] = b * (p if np.isfinite(p) else 0)
+    sums = np.hstack([Z, zero((n, d)), one(n), one(n), one(n), -one(n)])  # Zw + e + h + up − down = offset
+    fixed = [sums]
+    values = [np.asarray(offset, dtype=float)]
+
+    def fix(first):
+        row = zero((n, 2 * d + 4 * n))
+        row[:, first : first + n] = one(n)
+        fixed.append(row)
+        values.append(zero(n))
+
+    if hard or c == 0:
+        fix(2 * d + n)
+    if hard or not np.isfinite(q):
+        fix(2 * d + 2 * n)
+    if hard or not np.isfinite(p):
+        fix(2 * d + 3 * n)
+    E = np.vstack(fixed)
+    w, s = np.hstack([one(d), zero((d, d + 4 * n))]), np.hstack([zero((d, d)), one(d), zero((d, 4 * n))])
+    e = np.hstack([zero((n, 2 * d)), one(n), zero((n, 3 * n))])
+    up = np.hstack([zero((n, 2 * d + 2 * n)), one(n), zero((n, n))])
+    down = np.hstack([zero((n, 2 * d + 3 * n)), one(n)])
+    G = np.vstack([w - s, -w - s, e, -e, -up, -down])
+    h = np.concatenate([zero(2 * d), np.full(2 * n, ε), zero(2 * n)])
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
+    cones = [clarabel.ZeroConeT(len(E)), clarabel.NonnegativeConeT(len(G))]
+    A, target = sp.csc_matrix(np.vstack([E, G])), np.concatenate([*values, h])
+    return np.array(
+        clarabel.DefaultSolver(sp.diags(P, format="csc"), cost, A, target, cones, settings).solve().x[:d]
+    )

@@ -1,14 +1,21 @@
 from . import datasets, experimental, metrics, noise, regression, theory
 from .certificates.bounds import duality_gap, margin_bounds
+from .certificates.farkas import Farkas, nonseparability
+from .certificates.interpolation import interpolant_distance
 from .certificates.maximum_margin import MarginStatus, MaximumMargin, maximum_margin
-from .estimators import LinearMarginPathClassifier, MarginPathClassifier
+from .estimators import (
+    LinearMarginPathClassifier,
+    LinearMarginPathRegressor,
+    MarginPathClassifier,
+    MarginPathRegressor,
+)
 from .gram.base import Gram
 from .gram.choose import with_gram
 from .gram.device import DeviceTiledGram
 from .gram.tiled import TiledGram
 from .kernels.functions import Cosine, Gaussian, Kernel, Laplacian, Linear, Polynomial
 from .losses import Exponential, Hinge, Logistic, SquaredHinge
-from .metrics import HeldOutError, Reference
+from .metrics import DualityGap, HeldOutError, Reference
 from .momentum import FunctionRestart, GradientRestart, Inertia
 from .path.checkpoint import Checkpoint
 from .path.path import Path, Status
@@ -16,6 +23,9 @@ from .path.run import resume, run
 from .path.stopping import APriori, CertifiedMargin, Discrepancy, LeaveOneOut, NoImprovement, QuasiOptimality
 from .plotting import MarginDisplay, PathDisplay
 from .problem import Problem
+from .regression_problem import RegressionProblem
+from .regularizers import ElasticNet, Ridge
+from .residual_losses import Absolute, EpsilonInsensitive, Huber, LeastSquares, Quantile
 from .schedules import Constant, GeometricDecay, LogDecay, PowerDecay
 from .solvers import (
     ClusterSweeps,
@@ -27,6 +37,7 @@ from .solvers import (
     NormalizedGradient,
     Pegasos,
     Perceptron,
+    ResidualSweeps,
     SolutionPath,
     State,
     Subgradient,
@@ -41,6 +52,7 @@ __version__: str
 
 __all__ = [
     "APriori",
+    "Absolute",
     "CertifiedMargin",
     "Checkpoint",
     "ClusterSweeps",
@@ -51,7 +63,11 @@ __all__ = [
     "DeviceTiledGram",
     "Discrepancy",
     "DualDescent",
+    "DualityGap",
+    "ElasticNet",
+    "EpsilonInsensitive",
     "Exponential",
+    "Farkas",
     "FunctionRestart",
     "Gaussian",
     "GeometricDecay",
@@ -61,17 +77,21 @@ __all__ = [
     "HeldOutError",
     "Hinge",
     "HomotopicSubgradient",
+    "Huber",
     "Importance",
     "Inertia",
     "Kernel",
     "Laplacian",
+    "LeastSquares",
     "LeaveOneOut",
     "Linear",
     "LinearMarginPathClassifier",
+    "LinearMarginPathRegressor",
     "LogDecay",
     "Logistic",
     "MarginDisplay",
     "MarginPathClassifier",
+    "MarginPathRegressor",
     "MarginStatus",
     "MaximumMargin",
     "MirrorDescent",
@@ -85,8 +105,12 @@ __all__ = [
     "PositiveScore",
     "PowerDecay",
     "Problem",
+    "Quantile",
     "QuasiOptimality",
     "Reference",
+    "RegressionProblem",
+    "ResidualSweeps",
+    "Ridge",
     "SolutionPath",
     "SquaredDistances",
     "SquaredHinge",
@@ -105,10 +129,12 @@ __all__ = [
     "default_widths",
     "duality_gap",
     "experimental",
+    "interpolant_distance",
     "margin_bounds",
     "maximum_margin",
     "metrics",
     "noise",
+    "nonseparability",
     "regression",
     "resume",
     "run",

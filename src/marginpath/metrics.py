@@ -6,13 +6,17 @@ The state has the scores, so that none needs a product with K, but for the two t
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from .arrays import Array, to_numpy
 from .certificates.bounds import duality_gap, estimated_margin_bounds, state_margin_bounds
+from .files.records import register
+from .losses import Loss
 from .problem import Problem
+from .residual_losses import ResidualLoss
 from .solvers.base import State
 
 Metric: TypeAlias = Callable[[Problem, State], Array]
@@ -107,6 +111,32 @@ def gap(problem: Problem, state: State) -> Array:
         return relative
     untied = xp.abs(xp.sum(problem.Y * state.u, axis=0))
     return xp.maximum(relative, _ratio(problem, untied, -xp.sum(state.u, axis=0)))
+
+
+@register
+@dataclass(frozen=True)
+class DualityGap:
+    """The duality gap at λ_t for any loss, of classification or regression, and any regularizer.
+
+    With v = −Zᵀu and w = ∇R*(v) it is ⟨v, w⟩ + Σ_i b_i (ℓ(m_i) + ℓ*(u_i/b_i)), b_i = weight_i/λ_t, as
+    R(w) + R*(v) = ⟨v, w⟩, and bounds the distance to the solution at λ_t: ½‖w − w_λ‖² ≤ gap.
+
+    Examples
+    --------
+    >>> import numpy as np, marginpath as mp
+    >>> problem = mp.Problem(mp.Gram.linear(np.array([[2.0, 0.1], [-2.0, 0.3]])), [1, -1])
+    >>> solver = mp.DualDescent(mp.Constant(0.5), loss=mp.Logistic(), regularizer=mp.ElasticNet(0.1))
+    >>> path = mp.run(solver, problem, steps=100, observe={"gap": mp.DualityGap(solver.loss)})
+    >>> bool(path["gap"][-1] < 1e-9 < path["gap"][1])
+    True
+    """
+
+    loss: Loss | ResidualLoss
+
+    def __call__(self, problem: Problem, state: State) -> Array:
+        """Return the gap, per column."""
+        terms = problem.loss_terms(self.loss, state.u, state.scores, problem.box(state.bound))
+        return problem.squared_norm(state.u, state.scores) + problem.xp.sum(terms, axis=0)
 
 
 #: The metrics that ``observe`` knows by name.

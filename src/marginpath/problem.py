@@ -19,6 +19,8 @@ import numpy as np
 
 from .arrays import Array, is_numpy, to_numpy
 from .gram.base import Gram
+from .losses import Loss
+from .residual_losses import ResidualLoss
 
 
 class Problem:
@@ -65,7 +67,7 @@ class Problem:
             )
         labels = to_numpy(y)
         _check_labels(labels, gram.shape[0])
-        weights = _checked_weights(sample_weight, gram.shape[0])
+        weights = checked_weights(sample_weight, gram.shape[0])
         mass = np.abs(labels) * (weights if labels.ndim == 1 else weights[:, None])
         _check_classes(labels, mass)
         scale = np.ones(labels.shape[1:]) if box_scale is None else to_numpy(box_scale)
@@ -141,6 +143,25 @@ class Problem:
     def dual_objective(self, u: Array, scores: Array) -> Array:
         """Return D_∞(u) = ½ ‖Zᵀu‖² + Σ u_i, per column; it equals D_λ(u) inside the box."""
         return self.squared_norm(u, scores) / 2 + self.xp.sum(u, axis=0)
+
+    def check_loss(self, loss: Any) -> None:
+        """Refuse a loss of the residual."""
+        if isinstance(loss, ResidualLoss):
+            raise TypeError(
+                f"Classification needs a loss of the margin, such as Hinge(), got {loss!r}. Losses of the "
+                f"residual are for RegressionProblem."
+            )
+
+    def prox(self, loss: Loss | ResidualLoss, p: Array, step: Array, box: Array) -> Array:
+        """Return argmin_u b ℓ*(u/b) + (u − p)² / (2 step), for boxes of size b."""
+        return loss.prox_conjugate(p, step, box)
+
+    def loss_terms(self, loss: Any, u: Array, scores: Array, box: Array) -> Array:
+        """Return b ℓ(m) + b ℓ*(u/b) of every sample, for boxes of size b; 0 where b is."""
+        xp = self.xp
+        b = xp.where(box > 0, box, xp.ones_like(box))
+        terms = b * (loss.value(self.margins(scores)) + loss.conjugate(u / b))
+        return xp.where(box > 0, terms, xp.zeros_like(terms))
 
     def box(self, size: Array) -> Array:
         """Return the lengths of the box, size × weight, also where the size is infinite."""
@@ -289,7 +310,8 @@ def _representable(mass: np.ndarray, dtype: Any, xp: Any) -> np.ndarray:
     return np.where(mass > 0, np.maximum(mass, float(numbers.smallest_normal)), 0.0)
 
 
-def _checked_weights(sample_weight: Array | None, n: int) -> np.ndarray:
+def checked_weights(sample_weight: Array | None, n: int) -> np.ndarray:
+    """Return sample weights, ones by default; refuse what are none."""
     if sample_weight is None:
         return np.ones(n)
     weights = to_numpy(sample_weight).astype(np.float64)

@@ -384,7 +384,9 @@ def test_every_benchmark_runs_quickly(name, invoke, folder, tmp_path, monkeypatc
         assert len(entry["seconds"]) == (0 if entry["note"] else 1)
         assert entry["seconds"] == [] or entry["median_seconds"] == entry["seconds"][0] > 0
         assert entry["target_met"] is None
-        assert 0 <= entry["facts"].get("test error", 0) < 0.5
+        # Of a coin that is tossed, or, for targets, of a constant.
+        chance = 1.0 if name == "regression" else 0.5
+        assert 0 <= entry["facts"].get("test error", 0) < chance
     taken = [entry for entry in record["entries"] if entry["seconds"]]
     assert len(taken) >= (1 if name == "gpu" else 2)  # a GPU is what it is about
     assert name in ("scaling", "gpu") or any(entry["ratio"] for entry in taken)

@@ -17,7 +17,17 @@ from marginpath_lab.experiments.real_runs import PAPER_METHODS, RealRun
 from marginpath_lab.experiments.settings import PROGRAM
 from marginpath_lab.experiments.settings_page import settings_markdown
 from marginpath_lab.experiments.toy_runs import ToyRuns
-from marginpath_lab.experiments.verdicts import NEGATIVE, POSITIVE, Claim, Part, mean_part, share_part
+from marginpath_lab.experiments.verdicts import (
+    NEGATIVE,
+    POSITIVE,
+    Claim,
+    Part,
+    best_part,
+    mean_part,
+    share_part,
+)
+
+import marginpath as mp
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "_static" / "reproduction"
 
@@ -38,6 +48,7 @@ def test_a_claim_is_judged_by_its_parts():
     assert Claim("", "", "", "", [yes, no]).verdict == "holds in part"
     assert Claim("", "", "", "", [yes, maybe]).verdict == "holds in part"
     assert Claim("", "", "", "", [no, maybe]).verdict == "does not hold"
+    assert Claim("", "", "", "", [maybe, maybe]).verdict == "open"
     assert Claim("", "", "", "").verdict == "not tested"
     assert Claim("", "", "", "", [yes, no, maybe]).weakest is no
 
@@ -148,6 +159,27 @@ def test_claims_on_the_toy_set_follow_the_numbers():
         assert (claim(fast).verdict, claim(slow).verdict) == (there, elsewhere), claim.__name__
 
 
+def test_a_linear_law_is_told_after_the_plateau():
+    """A plateau, then r^t: after the plateau r^t fits better than a power."""
+    t = np.arange(1, 1001)
+    assert claims_toy._is_linear(0.02 * 0.995 ** np.maximum(0, t - 150.0))
+    assert not claims_toy._is_linear(0.02 / t**1.5)
+
+
+def test_what_may_be_so_holds_if_one_case_is_so():
+    rng = np.random.default_rng(0)
+    cases = {f"{k}": (1.0 if k == 3 else -1.0) + 0.1 * rng.standard_normal(8) for k in range(16)}
+    part = best_part(cases, POSITIVE)
+    assert part.judged == "holds"
+    assert part.name.startswith("3,")
+    assert (
+        part.high - part.low
+        > mean_part("", cases["3"], POSITIVE).high - mean_part("", cases["3"], POSITIVE).low
+    )
+    noise = {f"{k}": rng.standard_normal(8) for k in range(16)}
+    assert best_part(noise, POSITIVE).judged == "open"  # the best of many is no evidence
+
+
 def test_claims_on_real_data_follow_the_numbers():
     def real(name, margins, errors):
         steps = np.array([1, 2])
@@ -164,9 +196,13 @@ def test_claims_on_real_data_follow_the_numbers():
         noisy = np.array(values) + 1e-4 * rng.standard_normal((5, 4))
         return {"MNIST 3 vs 5": noisy, "HTRU2": noisy}
 
-    both = claims_real._Both(runs, {"margin": drawn(margins), "error": drawn(errors)})
+    both = claims_real._Both(
+        runs, {"margin": drawn(margins), "error": drawn(errors), "lowest error": drawn(errors)}
+    )
     found = [*claims_real._mnist(both, ["MNIST 3 vs 5"]), *claims_real._htru2(both, ["HTRU2"])]
     assert [claim.verdict for claim in found] == ["holds", "holds", "holds", "does not hold", "does not hold"]
+    both.drawn["lowest error"]["MNIST 3 vs 5"] = drawn(errors[::-1])["HTRU2"]  # best on average, not at best
+    assert claims_real._mnist(both, ["MNIST 3 vs 5"])[1].verdict == "holds in part"
     both.drawn["margin"]["HTRU2"] = both.drawn["margin"]["HTRU2"][:, ::-1]  # the draws against all the data
     assert claims_real._htru2(both, ["HTRU2"])[0].count("open") > 0
 
@@ -205,6 +241,17 @@ def test_a_reduced_run_judges_every_claim(table):
             assert not math.isnan(part.value)
 
 
+def test_without_all_the_data_the_draws_judge(monkeypatch):
+    data = mp.datasets.gaussian_mixture(n_samples=60, n_test=20)
+    small = replace(data, X=data.X.astype(np.float32), X_test=data.X_test.astype(np.float32))
+    monkeypatch.setattr(claims_real, "load", lambda settings, name, seed=0: small)
+    settings = replace(PROGRAM, toy_steps=50, mixture_steps=5, real_steps=5)
+    table = claims.compute(settings, Pieces(), draws=2, real_draws=2, n=40, all_data=False)
+    real = [claim for claim in table.claims if claim.key.startswith(("MNIST", "HTRU2"))]
+    assert len(real) == 5
+    assert all(claim.parts and all(part.full is None for part in claim.parts) for claim in real)
+
+
 def test_files_of_the_claims(table):
     files = claims.files(table)
     lines = list(csv.DictReader(io.StringIO(files["claims.csv"].decode())))
@@ -221,8 +268,9 @@ def test_the_published_settings_are_those_of_the_code():
     assert (PUBLISHED / "program" / "settings.md").read_text(encoding="utf-8") == settings_markdown()
 
 
-def test_the_published_verdicts_follow_from_the_published_numbers():
-    folder = PUBLISHED / "program"
+@pytest.mark.parametrize("settings", ["program", "text"])
+def test_the_published_verdicts_follow_from_the_published_numbers(settings):
+    folder = PUBLISHED / settings
     with (folder / "claims.csv").open(encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     with (folder / "claims_parts.csv").open(encoding="utf-8") as file:

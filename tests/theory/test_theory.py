@@ -293,6 +293,58 @@ def test_with_the_worst_coupling_the_a_priori_time_is_one(seed, kind, product):
     assert theory.Theorem3(c, product / c.L, 0).stopping_step == math.inf
 
 
+def test_with_all_labels_flipped_the_a_priori_time_is_infinite():
+    """A stays as it was, so that nothing grows: the path goes to −w*, which the second term covers."""
+    K, y = small_problem(2)
+    problem = mp.Problem(mp.Gram.from_matrix(K), y)
+    c = theory.constants(problem)
+    bound = theory.Theorem3(c, 1 / c.L, flips=SIZE)
+    assert bound.C1 == 0
+    assert bound.stopping_step == math.inf
+    assert bound.distance(10**9) >= 2 * c.w_norm
+    assert theory.Theorem3(c, 1 / c.L, flips=SIZE - 1).stopping_step == 1
+
+
+def algorithm_1(K, y, steps, γ, box):
+    u, path = np.zeros(len(y)), []
+    for t in range(steps + 1):
+        path.append(u)
+        u = np.clip(u - γ * (y * (K @ (y * u)) + 1), -box * (t + 1), 0)
+    return np.array(path)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("probability", [0.01, 0.2, 0.5, 0.9])
+def test_the_bound_for_random_flips_holds_for_the_exact_expectation(seed, probability):
+    """All 2^7 ways to flip, each with its probability."""
+    K, y = small_problem(seed)
+    problem = mp.Problem(mp.Gram.from_matrix(K), y)
+    γ, box, steps = 1 / np.linalg.eigvalsh(K)[-1], 3.0, 60
+    solution = mp.maximum_margin(problem).u
+    bound = theory.random_flips(problem, algorithm_1(K, y, steps, γ, box), solution, probability, γ)
+    expected = np.zeros(steps + 1)
+    for signs in itertools.product((1, -1), repeat=SIZE):
+        noisy = y * np.array(signs)
+        N = signs.count(-1)
+        off = algorithm_1(K, noisy, steps, γ, box) * noisy - solution * y
+        distance = np.sqrt(np.maximum(np.sum(off * (off @ K), axis=1), 0))
+        expected += probability**N * (1 - probability) ** (SIZE - N) * distance
+    assert np.all(expected <= bound * (1 + 1e-12))
+    if probability < 0.1:
+        assert np.any(expected[1:5] > bound[1:5] / 2)  # a bound that is half as large would fail
+
+
+def test_random_flips_are_bounded_far_below_the_worst_case():
+    """Where Theorem 3 says less than w = 0 does, the bound on the mean does not."""
+    X, y = separable(5, 40, 3)
+    problem = mp.Problem(mp.Gram.linear(X), y)
+    c = theory.constants(problem, tau=10.0)
+    u = algorithm_1(X @ X.T, y, 50, 1 / c.L, 1.0)
+    worst = theory.Theorem3(c, 1 / c.L, flips=1).distance(np.arange(1, 51))
+    mean = theory.random_flips(problem, u, mp.maximum_margin(problem).u, 1 / 40, 1 / c.L)[1:]
+    assert mean.min() < c.w_norm < worst.min() / 3
+
+
 def test_the_a_priori_time_of_known_flips_minimises_the_bound():
     """A flipped sample that is nearly orthogonal to the others moves the path little: stop late."""
     K = np.eye(4)

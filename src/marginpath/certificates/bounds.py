@@ -227,9 +227,17 @@ def contradictory(X: Any, codes: np.ndarray) -> bool:
     >>> contradictory(np.array([[1.0], [2.0], [1.0]]), np.array([0, 1, 1]))
     True
     """
+    return contradiction(X, codes + 1) is not None
+
+
+def contradiction(X: Any, codes: np.ndarray) -> tuple[int, int] | None:
+    """Return two equal rows of X whose codes differ, if there are any; rows with the code 0 are left out."""
     first: dict[bytes, int] = {}
-    rows = (_row_bytes(X, i) for i in range(X.shape[0]))
-    return any(first.setdefault(row, code) != code for row, code in zip(rows, codes.tolist(), strict=True))
+    for i in np.flatnonzero(codes).tolist():
+        j = first.setdefault(_row_bytes(X, i), i)
+        if codes[i] != codes[j]:
+            return j, i
+    return None
 
 
 def _row_bytes(X: Any, i: int) -> bytes:

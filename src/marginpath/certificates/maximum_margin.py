@@ -30,6 +30,7 @@ from ..schedules import GeometricDecay
 from ..solvers import CoordinateDescent, DualDescent, Solver
 from ..solvers.base import State
 from .bounds import margin_bounds
+from .farkas import Farkas, nonseparability
 from .pivoting import PrincipalSystems
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -37,6 +38,7 @@ _FACTORIZATIONS, _ROUNDS = 500, 100  # at most so many, for a column and for a l
 _FIRST_SUPPORT = 4096  # of a rough solution with more, only the largest coefficients are taken up
 _ROWS = 64  # of a block that a core works on at a time
 _PATIENCE = 1  # pivots in a row that may fail to lower the number of infeasibilities
+_FEATURES = 64  # at most, for an exact proof that there is no margin
 _ROUGH = 0.01  # where all margins are this near to 1, the rough path has told its support
 
 
@@ -44,6 +46,7 @@ class MarginStatus(StrEnum):
     """What is known of the maximum margin of a column: a word, with a sentence behind it."""
 
     EXACT = "exact"
+    NOT_SEPARABLE = "not_separable"
     CERTIFIED = "certified"
     ZERO_ROWS = "zero_rows"
     ROUNDING = "rounding"
@@ -54,6 +57,7 @@ class MarginStatus(StrEnum):
         """What the word means."""
         return {
             MarginStatus.EXACT: "The maximum margin is proved to the relative gap that was asked for.",
+            MarginStatus.NOT_SEPARABLE: "It is proved in whole numbers, proof, that there is no margin.",
             MarginStatus.CERTIFIED: "It is proved that there is no margin over epsilon; smaller ones may be.",
             MarginStatus.ZERO_ROWS: "All-zero samples have no margin: drop zero_rows, or add a constant.",
             MarginStatus.ROUNDING: "Solved, but rounding keeps the bounds further apart than tol.",
@@ -77,6 +81,8 @@ class MaximumMargin:
         u, so that only samples that support the proof count.
     zero_rows
         The samples with K_ii = 0 that count.
+    proof
+        Where the features are known, the whole numbers that prove that nothing separates; else None.
     steps, factorizations
         The work: updates of the rough path, Cholesky factorizations of the finish.
     """
@@ -88,6 +94,7 @@ class MaximumMargin:
     zero_rows: np.ndarray
     steps: int
     factorizations: np.ndarray
+    proof: Farkas | tuple[Farkas | None, ...] | None = None
 
 
 def maximum_margin(
@@ -105,7 +112,8 @@ def maximum_margin(
         min ½ vᵀA v − Σ v_i   over   v = −u ≥ 0,   A = diag(y) K diag(y),
 
     until the bounds on the margin have (upper − lower)/upper ≤ tol. Data without a margin end with the
-    proof that it is at most ``epsilon``. The work is bounded in any case.
+    proof that it is at most ``epsilon``; of a linear kernel with at most 64 features, with an exact one that
+    there is none (:func:`marginpath.nonseparability`). The work is bounded in any case.
 
     Parameters
     ----------
@@ -127,7 +135,7 @@ def maximum_margin(
     >>> found.status.value, round(float(found.margin_bounds[0]), 9)
     ('exact', 1.414213562)
     >>> maximum_margin(mp.Problem(mp.Gram.linear(X[[0, 0]]), [1, -1])).status.sentence
-    'It is proved that there is no margin over epsilon; smaller ones may be.'
+    'It is proved in whole numbers, proof, that there is no margin.'
     """
     if not 0 < tol < 1:
         raise ValueError(f"tol is the relative gap of the bounds and must be between 0 and 1, got {tol!r}.")
@@ -159,6 +167,8 @@ def maximum_margin(
     bounds = margin_bounds(Problem(gram, Y.reshape(shape)), solution)
     epsilons = [column.epsilon(v) for column, v in zip(columns, V.T, strict=True)]
     words = tuple(map(_Column.status, columns, *(to_numpy(end).ravel() for end in bounds), epsilons))
+    proofs = tuple(column.proof(problem.gram, word) for column, word in zip(columns, words, strict=True))
+    words = tuple(MarginStatus.NOT_SEPARABLE if p else word for p, word in zip(proofs, words, strict=True))
     return MaximumMargin(
         u=solution,
         margin_bounds=bounds,
@@ -167,6 +177,7 @@ def maximum_margin(
         zero_rows=np.flatnonzero(zero.any(axis=1)),
         steps=steps,
         factorizations=np.reshape([_FACTORIZATIONS - column.left for column in columns], shape[1:]),
+        proof=proofs if len(shape) == 2 else proofs[0],
     )
 
 
@@ -298,6 +309,13 @@ class _Column:
             patience = _PATIENCE if count < fewest else patience - 1
             fewest, S = min(fewest, count), S ^ wrong
         return None
+
+    def proof(self, gram: Gram, word: MarginStatus) -> Farkas | None:
+        """Prove exactly that there is no margin, where none was found and the features are at hand."""
+        if word is not MarginStatus.CERTIFIED or gram.space != "features" or not is_numpy(gram.diagonal):
+            return None
+        few = gram.features.shape[1] <= _FEATURES and time.monotonic() < self.deadline
+        return nonseparability(gram.features, self.y) if few else None
 
     def status(self, lower: float, upper: float, epsilon: float) -> MarginStatus:
         if upper == 0:

@@ -42,8 +42,8 @@ tol, max_iter, time_limit, path_tol, class_weight, calibration, warm_start, n_jo
     intercept_ : array (n_columns,)
         Two classes share one column.
     classes_, step_, n_iter_, C_, method_, schedule_, multi_class_, columns_, constant_, \
-X_fit_, codes_, path_, models_, cv_results_, out_of_fold_, out_of_fold_proba_, calibrator_, conformal_, margin_bounds_, \
-margin_proofs_, separable_, n_features_in_, feature_names_in_
+X_fit_, codes_, path_, models_, cv_results_, out_of_fold_, out_of_fold_proba_, calibrator_, conformal_, \
+margin_bounds_, margin_proofs_, separable_, n_features_in_, feature_names_in_
         As in :class:`MarginPathClassifier`.
 
     Examples

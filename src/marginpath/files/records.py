@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 from ..kernels.functions import Biased, Cosine, Gaussian, Laplacian, Linear, Polynomial
 from ..losses import Exponential, Hinge, Logistic, SquaredHinge
 from ..momentum import FunctionRestart, GradientRestart, Inertia
+from ..regularizers import ElasticNet, Ridge
+from ..residual_losses import Absolute, EpsilonInsensitive, Huber, LeastSquares, Quantile
 from ..schedules import Constant, GeometricDecay, LogDecay, PowerDecay
 from ..solvers import (
     ClusterSweeps,
@@ -25,6 +27,8 @@ from ..solvers import (
     NormalizedGradientState,
     Pegasos,
     Perceptron,
+    ResidualSweeps,
+    ResidualSweepsState,
     SmoothPerceptronState,
     SolutionPath,
     SolutionPathState,
@@ -87,10 +91,13 @@ def registered() -> tuple[type, ...]:
 for _cls in (
     *(Constant, GeometricDecay, LogDecay, PowerDecay),
     *(Exponential, Hinge, Logistic, SquaredHinge),
+    *(Absolute, EpsilonInsensitive, Huber, LeastSquares, Quantile),
+    *(ElasticNet, Ridge),
     *(FunctionRestart, GradientRestart, Inertia),
     *(Biased, Cosine, Gaussian, Laplacian, Linear, Polynomial),
     *(CoordinateDescent, CoordinateDescentState, ClusterSweeps, ClusterSweepsState),
     *(SolutionPath, SolutionPathState),
+    *(ResidualSweeps, ResidualSweepsState),
     *(DualDescent, DualDescentState),
     *(GradientDescent, GradientDescentState),
     *(HomotopicSubgradient, HomotopicSubgradientState),

@@ -4,6 +4,7 @@ from .base import Solver, State
 from .coordinate.cluster import ClusterSweeps, ClusterSweepsState
 from .coordinate.descent import CoordinateDescent, CoordinateDescentState
 from .dual_descent import DualDescent, DualDescentState
+from .residual.sweeps import ResidualSweeps, ResidualSweepsState
 from .rivals.gradient_descent import GradientDescent, GradientDescentState
 from .rivals.homotopic import HomotopicSubgradient, HomotopicSubgradientState
 from .rivals.mirror_descent import MirrorDescent, MirrorDescentState
@@ -31,6 +32,8 @@ __all__ = [
     "NormalizedGradientState",
     "Pegasos",
     "Perceptron",
+    "ResidualSweeps",
+    "ResidualSweepsState",
     "SmoothPerceptronState",
     "SolutionPath",
     "SolutionPathState",

@@ -10,6 +10,8 @@ from ..arrays import Array
 from ..losses import Hinge, Loss
 from ..momentum import FunctionRestart, Momentum, Restart
 from ..problem import Problem
+from ..regularizers import Regularizer, Ridge
+from ..residual_losses import ResidualLoss
 from ..schedules import Schedule, box_size
 from .base import State
 from .starting import starting_point
@@ -28,14 +30,16 @@ class DualDescentState(State):
 
 @dataclass(frozen=True)
 class DualDescent:
-    """Proximal gradient steps on the dual while its regularization fades.
+    """Proximal gradient steps on the dual of min R(w) + (1/λ_t) Σ ℓ(⟨z_i, w⟩) while the regularization fades.
 
     Update t = 1, 2, … is
 
         q = u_t + α_t (u_t − u_{t−1})
-        u_{t+1} = prox(q − γ A q),   for the hinge loss the projection of q − γ(A q + 1) onto [−1/λ_t, 0]ⁿ
+        u_{t+1} = prox(q + γ Z ∇R*(−Zᵀq)),   for R = ‖w‖²/2 of q − γ A q, and for the hinge loss then the
+                                             projection of q − γ(A q + 1) onto [−1/λ_t, 0]ⁿ
 
-    with one product with K, since the scores of q follow from those of u_t and u_{t−1}.
+    with one product with K, since the scores of q follow from those of u_t and u_{t−1}. On a
+    :class:`RegressionProblem` the losses are those of the residual.
 
     Parameters
     ----------
@@ -46,8 +50,11 @@ class DualDescent:
         Algorithm 2 without an α to choose.
     step_size : float, optional
         γ. None takes 1/‖K‖, by the upper bound on the norm.
-    loss : Loss
+    loss : Loss or ResidualLoss
         The hinge loss by default.
+    regularizer : Regularizer
+        R, ``Ridge()`` by default. Any other, such as ``ElasticNet(l1)``, needs features, ``Gram.linear(X)``,
+        and with momentum a second product.
 
     Examples
     --------
@@ -57,12 +64,17 @@ class DualDescent:
     >>> path = mp.run(mp.DualDescent(mp.PowerDecay(4.0)), problem, steps=200)
     >>> print(problem.gram.cross(np.eye(2)) @ (-problem.Y * path.last.u))  # w = -Zᵀu
     [0.5 0.5]
+    >>> sparse = mp.DualDescent(mp.PowerDecay(4.0), regularizer=mp.ElasticNet(0.5))
+    >>> problem = mp.Problem(mp.Gram.linear(np.array([[2.0, 0.1], [-2.0, 0.2]])), [1, -1])
+    >>> sparse.weights(problem, mp.run(sparse, problem, steps=200).last).round(6)  # one feature is enough
+    array([0.5, 0. ])
     """
 
     schedule: Schedule
     momentum: Momentum | None = None
     step_size: float | None = None
-    loss: Loss = field(default_factory=Hinge)
+    loss: Loss | ResidualLoss = field(default_factory=Hinge)
+    regularizer: Regularizer = field(default_factory=Ridge)
 
     def __post_init__(self) -> None:
         if not callable(self.schedule):
@@ -71,15 +83,23 @@ class DualDescent:
             )
         if not (self.momentum is None or callable(self.momentum)):
             raise TypeError(f"momentum must be None, Inertia(alpha) or a callable, got {self.momentum!r}.")
-        if isinstance(self.momentum, FunctionRestart) and not isinstance(self.loss, Hinge):
+        plain = isinstance(self.loss, Hinge) and isinstance(self.regularizer, Ridge)
+        if isinstance(self.momentum, FunctionRestart) and not plain:
             raise TypeError(
-                f"FunctionRestart needs the dual of the hinge loss, got {self.loss!r}. Use GradientRestart()."
+                f"FunctionRestart needs the dual of the hinge loss with Ridge(), got {self.loss!r} and "
+                f"{self.regularizer!r}. Use GradientRestart()."
             )
 
     def init(self, problem: Problem, start: Array | None = None) -> DualDescentState:
         """Start at u = 0, or at a given u; the first update brings it into the box."""
+        problem.check_loss(self.loss)
+        if not isinstance(self.regularizer, Ridge) and problem.gram.space != "features":
+            raise TypeError(
+                f"{self.regularizer!r} needs features, but this Gram matrix has none; a kernel can have "
+                f"Ridge() alone. Use Gram.linear(X)."
+            )
         u = starting_point(problem, start, largest=math.inf)
-        scores = problem.scores(u)
+        scores = self._scores(problem, u)
         return DualDescentState(
             t=0,
             u=u,
@@ -100,13 +120,13 @@ class DualDescent:
         bound = problem.box_size(b)
 
         q = state.u + α * (state.u - state.previous_u)
-        Kq = state.scores + α * (state.scores - state.previous_scores)
+        Kq = self._scores_at(problem, state, q, α)
         g = q - γ * problem.mass * (problem.Y * Kq)
-        u = self.loss.prox_conjugate(g, γ * problem.mass, problem.box(bound))
+        u = problem.prox(self.loss, g, γ * problem.mass, problem.box(bound))
         after = DualDescentState(
             t=t,
             u=u,
-            scores=problem.scores(u),
+            scores=self._scores(problem, u),
             bound=bound,
             previous_u=state.u,
             previous_scores=state.scores,
@@ -115,6 +135,23 @@ class DualDescent:
             size=b,
         )
         return _restarted(problem, after, q, self.momentum) if isinstance(self.momentum, Restart) else after
+
+    def weights(self, problem: Problem, state: State) -> Array:
+        """Return w = ∇R*(−Zᵀu), of a problem with features."""
+        return self.regularizer.gradient_conjugate(-(problem.gram.features.T @ (problem.Y * state.u)))
+
+    def _scores(self, problem: Problem, u: Array) -> Array:
+        """Return −X w."""
+        if isinstance(self.regularizer, Ridge):
+            return problem.scores(u)
+        X = problem.gram.features
+        return X @ -self.regularizer.gradient_conjugate(-(X.T @ (problem.Y * u)))
+
+    def _scores_at(self, problem: Problem, state: DualDescentState, q: Array, α: Array | float) -> Array:
+        """Return the scores of q: without a product where they are linear in u, or q is u itself."""
+        if isinstance(self.regularizer, Ridge) or self.momentum is None:
+            return state.scores + α * (state.scores - state.previous_scores)
+        return self._scores(problem, q)
 
     def _factor(self, t: int, state: DualDescentState) -> Array | float:
         if isinstance(self.momentum, Restart):

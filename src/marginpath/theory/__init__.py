@@ -2,7 +2,8 @@
 
 from .convergence import Bounds, PrintedTheorem1, PrintedTheorem2, Theorem1, Theorem2
 from .problem_constants import Constants, constants, hoffman_constant, hoffman_lower_bound
-from .stability import PrintedTheorem3, Theorem3, coupling
+from .stability import PrintedTheorem3, Theorem3, coupling, random_flips
+from .sweeps import SweepTheorem, searched_sweep
 from .tikhonov import TikhonovSide, tikhonov_side
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "PrintedTheorem1",
     "PrintedTheorem2",
     "PrintedTheorem3",
+    "SweepTheorem",
     "Theorem1",
     "Theorem2",
     "Theorem3",
@@ -19,5 +21,7 @@ __all__ = [
     "coupling",
     "hoffman_constant",
     "hoffman_lower_bound",
+    "random_flips",
+    "searched_sweep",
     "tikhonov_side",
 ]

@@ -79,7 +79,7 @@ class OutOfFold:
         weight = None if self.weight is None else self.weight[test]
         if self.scorer is None:
             return float(np.average(fitted.predict(None) == self.labels[test], weights=weight))
-        extra = {"sample_weight": weight} if weight is not None and _takes_weight(self.scorer) else {}
+        extra = {"sample_weight": weight} if weight is not None and takes_weight(self.scorer) else {}
         with warnings.catch_warnings():  # a class that is rare is not in every fold
             warnings.filterwarnings("ignore", "y_pred contains classes not in y_true", UserWarning)
             return float(self.scorer(fitted, decision, self.labels[test], **extra))
@@ -133,7 +133,7 @@ def _scorer(scoring: str | Callable[..., float]) -> Callable[..., float]:
     return scorer
 
 
-def _takes_weight(scorer: Callable[..., float]) -> bool:
+def takes_weight(scorer: Callable[..., float]) -> bool:
     """Whether the metric behind a scorer knows sample weights."""
     metric = getattr(scorer, "_score_func", scorer)
     return "sample_weight" in inspect.signature(metric).parameters

@@ -39,6 +39,7 @@ NAMES = (
     "accuracy-tuned",
     "tables",
     "path",
+    "regression",
 )
 
 

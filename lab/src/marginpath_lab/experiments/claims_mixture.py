@@ -15,7 +15,7 @@ from .mixture_figure import plain
 from .mixture_runs import ALGORITHMS, NOISE, MixtureRuns
 from .observing import average
 from .settings import Settings
-from .verdicts import NEGATIVE, POSITIVE, Claim, Part, mean_part, share_part
+from .verdicts import NEGATIVE, POSITIVE, Claim, Part, best_part, mean_part, share_part
 
 SAME_MARGIN = 0.1  # of the range that the margin runs through
 SAME_ERROR = 0.005  # 3 of 600 test samples
@@ -92,14 +92,14 @@ def _not_separable(settings: Settings, draws: int) -> Claim:
     proved = []
     for draw in range(draws):
         data = mp.datasets.gaussian_mixture(settings.name, n_test=0, seed=draw)
-        found = mp.maximum_margin(mp.Problem(mp.Gram.linear(data.X), data.y))
-        proved.append(found.status is mp.MarginStatus.CERTIFIED)
+        proof = mp.nonseparability(data.X, data.y, intercept=True)
+        proved.append(proof is not None and proof.holds(data.X, data.y))
     return Claim(
         "not linearly separable",
         "Section 6.1",
         "the training points of the mixture are not linearly separable",
-        "share of draws with a certificate that no line through the origin separates them, claimed to be "
-        "over one half",
+        "share of draws with a proof in rational arithmetic that no line separates them, through the origin "
+        "or not (a positive combination of the y_i (x_i, 1) that is exactly 0), claimed to be over one half",
         [share_part("share", proved, (0.5, math.inf))],
     )
 
@@ -279,25 +279,20 @@ def _trade_off(third: Averages, fourth: Averages) -> Claim:
         (fourth, LINEAR, EXPONENTIAL),
         (fourth, ROOT, EXPONENTIAL),
     )
+    candidates = {
+        f"{ALGORITHMS[a]}, {NOISE[p]:.0%} noise, {figure.series[i]}": _trade(figure, a, p, i, j)
+        for a, p in product(BOTH, NOISY)
+        for figure, i, j in pairs
+    }
     return Claim(
         "a better trade-off under noise",
         "Section 6.1, Figures 3 and 4",
         "under noise, a larger λ0 (10 or 1) or a slower decay (1/t or 1/√t) may offer a better "
-        "trade-off between "
-        "margin and test error",
-        "against λ0 = 0.01, and against 2^−t: how far the gain in average test error is over "
-        f"{SAME_ERROR:g}, or the loss in average margin under {SAME_MARGIN:.0%} of its range, the "
-        "smaller of the "
-        "two in units of these tolerances, claimed to be positive",
-        [
-            mean_part(
-                f"{ALGORITHMS[a]}, {NOISE[p]:.0%} noise, {figure.series[i]}",
-                _trade(figure, a, p, i, j),
-                POSITIVE,
-            )
-            for a, p in product(BOTH, NOISY)
-            for figure, i, j in pairs
-        ],
+        "trade-off between margin and test error",
+        '"may": in one case at least. Against λ0 = 0.01, and against 2^−t: how far the gain in average test '
+        f"error is over {SAME_ERROR:g}, or the loss in average margin under {SAME_MARGIN:.0%} of its range, "
+        "the smaller of the two in units of these tolerances, claimed to be positive for the best case",
+        [best_part(candidates, POSITIVE)],
     )
 
 

@@ -76,13 +76,13 @@ def fitted_law(gaps: np.ndarray, samples: int = 100) -> Law | None:
     if t.size < 10:
         return None
     logs = np.log(largest[t])
-    power, linear = _line(np.log(t), logs), _line(t.astype(float), logs)
+    power, linear = line(np.log(t), logs), line(t.astype(float), logs)
     if linear[1] > power[1] and logs[0] - logs[-1] > np.log(1_000):
         return Law("linear", float(np.exp(linear[0])), linear[1])
     return Law("power", max(-power[0], 0.0), power[1])
 
 
-def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+def line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
     """Return slope and R² of the least-squares line; R² = 1 for what is constant."""
     slope, intercept = np.polyfit(x, y, 1)
     spread = float(np.sum((y - y.mean()) ** 2))

@@ -1,9 +1,11 @@
-"""How a claim is judged: parts with an interval each, and one rule for all, fixed before any verdict was.
+"""How a claim is judged: parts with an interval each, and one rule for all.
 
 A claim says that one or several numbers lie in an interval: differences over 0, equal things within a stated
 tolerance. Each number is a mean over independent draws, with its 95 % interval. A part holds if that interval
 lies inside what is claimed, fails if it lies outside, and is open otherwise. The claim holds if all parts do,
-does not hold if none does, and holds in part otherwise. There is no correction for the number of parts.
+is open if all are, does not hold if none does, and holds in part otherwise. There is no correction for the
+number of parts, but where a claim says that something *may* be so: then the best of several counts, at a
+level that is divided by their number.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import numpy as np
 from scipy.stats import norm, t
 
 Judged = Literal["holds", "fails", "open"]
-Verdict = Literal["holds", "holds in part", "does not hold", "not tested"]
+Verdict = Literal["holds", "holds in part", "open", "does not hold", "not tested"]
 _LEVEL = 0.95
 POSITIVE = (0.0, math.inf)
 NEGATIVE = (-math.inf, 0.0)
@@ -87,8 +89,10 @@ class Claim:
         """Return the verdict by the rule."""
         if not self.parts:
             return "not tested"
-        held = self.count("holds")
-        return "holds" if held == len(self.parts) else "holds in part" if held else "does not hold"
+        held, count = self.count("holds"), len(self.parts)
+        if held:
+            return "holds" if held == count else "holds in part"
+        return "open" if self.count("open") == count else "does not hold"
 
     @property
     def weakest(self) -> Part:
@@ -97,9 +101,13 @@ class Claim:
 
 
 def mean_part(
-    name: str, values: Sequence[float] | np.ndarray, claimed: tuple[float, float], full: float | None = None
+    name: str,
+    values: Sequence[float] | np.ndarray,
+    claimed: tuple[float, float],
+    full: float | None = None,
+    level: float = _LEVEL,
 ) -> Part:
-    """Return the mean over draws with Student's interval.
+    """Return the mean over draws with Student's interval of that level.
 
     Examples
     --------
@@ -110,8 +118,24 @@ def mean_part(
     numbers = np.asarray(values, dtype=float)
     mean = float(numbers.mean())
     error = float(numbers.std(ddof=1)) / len(numbers) ** 0.5 if len(numbers) > 1 else math.inf
-    half = float(t.ppf((1 + _LEVEL) / 2, len(numbers) - 1)) * error if len(numbers) > 1 else math.inf
+    half = float(t.ppf((1 + level) / 2, len(numbers) - 1)) * error if len(numbers) > 1 else math.inf
     return Part(name, mean, mean - half, mean + half, claimed, full)
+
+
+def best_part(candidates: dict[str, np.ndarray], claimed: tuple[float, float]) -> Part:
+    """Return the candidate that is surest to be large: a claim that something *may* be so asks for one.
+
+    Whoever picks the best of k looks k times: the interval has the level 1 − 0.05/k (Bonferroni).
+
+    Examples
+    --------
+    >>> part = best_part({"a": np.array([0.0, 1.0, 2.0]), "b": np.array([2.9, 3.0, 3.1])}, POSITIVE)
+    >>> part.name, part.judged, round(part.low, 2)
+    ('b, the best of 2', 'holds', 2.64)
+    """
+    level, k = 1 - (1 - _LEVEL) / len(candidates), len(candidates)
+    parts = [mean_part(f"{name}, the best of {k}", x, claimed, level=level) for name, x in candidates.items()]
+    return max(parts, key=lambda part: part.low)
 
 
 def share_part(name: str, yes: Sequence[bool] | np.ndarray, claimed: tuple[float, float]) -> Part:

@@ -35,7 +35,8 @@ class CoordinateDescent:
 
     The samples at the bound are kept as one aggregate vector, so that raising the bound costs nothing, and
     a coordinate that does not move costs nothing either. Each coordinate step is exact; that the diagonal
-    process converges is measured, not proved: raising the bound is no descent step.
+    process converges is measured, not proved: raising the bound is no descent step. With a line search there
+    it is: ``theory.searched_sweep``.
 
     Parameters
     ----------

@@ -1,0 +1,296 @@
+"""The regressors: a kernel, or features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ..files.records import register
+from ..gram.base import Gram
+from ..gram.choose import choose_gram, diagonal_of
+from ..gram.samples import rows_of, samples_of
+from ..kernels.functions import Gaussian, Kernel, Laplacian, Linear, Polynomial
+from ..path.path import Path
+from ..validation.widths import default_widths
+from .regression_base import BasePathRegressor
+
+
+@register
+class MarginPathRegressor(BasePathRegressor):
+    """Kernel regression that chooses its own amount of regularization.
+
+    One run solves min ½‖w‖² + C Σ ℓ(y_i − f(x_i)) for a C that grows from step to step, each to a duality gap
+    and from the solution before, with the folds of a cross-validation side by side. The step with the best
+    score is kept: the support vector regression (or ridge, median, quantile regression) at its C.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "laplacian", "poly", "linear", "precomputed"} or callable
+    gamma : {"scale", "auto", "tuned"} or float
+        As in scikit-learn's SVR. "tuned" follows a path for each of ten widths of kernel="rbf", and keeps the
+        best.
+    degree, coef0
+        Of kernel="poly".
+    loss : {"epsilon_insensitive", "squared", "absolute", "huber", "quantile"} or ResidualLoss
+        What residuals cost. "huber" turns from a square into a line at one robust standard deviation of y.
+    epsilon : "auto" or float
+        Up to which a residual costs nothing with loss="epsilon_insensitive"; "auto" is a tenth of a robust
+        standard deviation of y.
+    quantile : float
+        Of loss="quantile". The intercept is then set so that this share of the held-out targets lies below.
+    schedule : "auto" or callable
+        t → λ_t = 1/C; "auto" doubles C at every step.
+    stopping : "cv" or None
+        None keeps the last step.
+    cv, scoring, selection
+        As in :class:`MarginPathClassifier`; an int means shuffled folds. scoring=None takes the squared error
+        for loss="squared", the quantile's loss for "quantile", and the absolute error else.
+    path_tol : float
+        The relative duality gap to which each step is solved.
+    max_iter : "auto" or int
+        Steps at most; "auto" is 40.
+    time_limit : float, optional
+        Seconds.
+    fit_intercept : bool
+        Targets are taken relative to their mean, median or quantile, and a constant is added to the kernel.
+    warm_start : bool
+        Go on with the last path, on the same data, where max_iter is larger.
+    n_jobs : int, optional
+        Threads; None takes all cores.
+    random_state : int, RandomState or None
+        Of folds and sweeps.
+
+    Attributes
+    ----------
+    step_, C_, n_iter_ : int, float, int
+        The step that is kept, its C, and how many were taken.
+    support_, dual_coef_, intercept_
+        f(x) = Σ_i dual_coef_i k(x_i, x) + intercept over the samples with a coefficient.
+    loss_, gamma_, cv_results_, out_of_fold_, path_, X_fit_, n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> import marginpath as mp
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = mp.MarginPathRegressor(random_state=0).fit(X[:300], y[:300])
+    >>> bool(model.score(X[300:], y[300:]) > 0.4), model.step_ <= model.n_iter_
+    (True, True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BasePathRegressor._parameter_constraints,
+        "kernel": [StrOptions({"rbf", "laplacian", "poly", "linear", "precomputed"}), callable],
+        "gamma": [StrOptions({"scale", "auto", "tuned"}), Interval(Real, 0, None, closed="neither")],
+        "degree": [Interval(Real, 1, None, closed="left")],
+        "coef0": [Real],
+    }
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        loss: Any = "epsilon_insensitive",
+        epsilon: Any = "auto",
+        quantile: float = 0.5,
+        schedule: Any = "auto",
+        stopping: Any = "cv",
+        cv: Any = 5,
+        scoring: Any = None,
+        selection: str = "smooth",
+        path_tol: float = 1e-3,
+        max_iter: int | str = "auto",
+        time_limit: float | None = None,
+        fit_intercept: bool = True,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.loss = loss
+        self.epsilon = epsilon
+        self.quantile = quantile
+        self.schedule = schedule
+        self.stopping = stopping
+        self.cv = cv
+        self.scoring = scoring
+        self.selection = selection
+        self.path_tol = path_tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.fit_intercept = fit_intercept
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The training samples with a coefficient."""
+        return samples_of(self.X_fit_).take(self.support_)
+
+    def __sklearn_tags__(self) -> Any:
+        """Say what it takes."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        return tags
+
+    def _prepare(self, X: Any, sample_weight: np.ndarray | None) -> None:
+        if self.gamma == "tuned" and not (self.kernel == "rbf" and self.stopping == "cv"):
+            raise ValueError(
+                f"gamma='tuned' chooses the width of kernel='rbf' by stopping='cv'; got kernel="
+                f"{self.kernel!r} and stopping={self.stopping!r}."
+            )
+        self.gamma_ = self._resolved_gamma(X, sample_weight)
+        self.constant_ = _constant(X, self._resolved_kernel(), sample_weight) if self.fit_intercept else 0.0
+
+    def _follow(self, X: Any, follow: Callable[[Gram], Path], before: Path | None) -> Path:
+        if self.gamma != "tuned" or before is not None:
+            return follow(choose_gram(X, self._resolved_kernel(), constant=self.constant_))
+        best: Path | None = None
+        for sigma in default_widths(X).tolist():
+            self.gamma_ = gamma = 1 / (2 * sigma**2)
+            path = follow(choose_gram(X, self._resolved_kernel(), constant=self.constant_))
+            if best is None or _best_score(path) > _best_score(best):
+                best, best_gamma = path, gamma
+        assert best is not None
+        self.gamma_ = best_gamma
+        return best
+
+    def _values(self, X: Any, coefficients: np.ndarray) -> np.ndarray:
+        if self.kernel == "precomputed":
+            return np.asarray(X @ coefficients)
+        support = np.flatnonzero(coefficients)
+        samples, kernel = samples_of(self.X_fit_).take(support), self._resolved_kernel()
+        assert kernel is not None
+        product = rows_of(X).kernel_product(samples, kernel, coefficients[support, None].astype(X.dtype))
+        return np.asarray(product)[:, 0]
+
+    def _attributes_at(self, step: int) -> dict[str, Any]:
+        a = self.coefficients(step)
+        support = np.flatnonzero(a)
+        return {**super()._attributes_at(step), "support_": support, "dual_coef_": a[support][None]}
+
+    def _resolved_gamma(self, X: Any, sample_weight: np.ndarray | None) -> float | None:
+        if self.kernel not in ("rbf", "poly", "laplacian"):
+            return None
+        if self.gamma == "auto":
+            return 1.0 / float(X.shape[1])
+        if self.gamma in ("scale", "tuned"):
+            return 1.0 / float(X.shape[1] * (samples_of(X).variance(sample_weight) or 1.0))
+        return float(self.gamma)
+
+    def _resolved_kernel(self) -> Kernel | None:
+        """Return the kernel; None is a precomputed one."""
+        if self.kernel == "precomputed":
+            return None
+        if callable(self.kernel):
+            kernel: Kernel = self.kernel
+            return kernel
+        if self.gamma_ is None:
+            return Linear()
+        if self.kernel == "rbf":
+            return Gaussian((2 * self.gamma_) ** -0.5)
+        if self.kernel == "laplacian":
+            return Laplacian(1 / self.gamma_)
+        return Polynomial(self.degree, self.gamma_, self.coef0)
+
+
+@register
+class LinearMarginPathRegressor(BasePathRegressor):
+    """Linear regression that chooses its own amount of regularization, on dense or sparse features.
+
+    The path and the choice of :class:`MarginPathRegressor` for f(x) = ⟨w, x⟩ + b, without any n × n matrix.
+
+    Parameters
+    ----------
+    loss, epsilon, quantile, schedule, stopping, cv, scoring, selection, path_tol, max_iter, time_limit, \
+fit_intercept, warm_start, n_jobs, random_state
+        As in :class:`MarginPathRegressor`.
+
+    Attributes
+    ----------
+    coef_ : array (n_features,)
+    intercept_ : float
+    step_, C_, n_iter_, loss_, cv_results_, out_of_fold_, path_, X_fit_, n_features_in_, feature_names_in_
+        As in :class:`MarginPathRegressor`.
+
+    Examples
+    --------
+    >>> import marginpath as mp
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = mp.LinearMarginPathRegressor(loss="absolute", random_state=0).fit(X[:300], y[:300])
+    >>> model.coef_.shape, bool(model.score(X[300:], y[300:]) > 0.4)
+    ((10,), True)
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: Any = "epsilon_insensitive",
+        epsilon: Any = "auto",
+        quantile: float = 0.5,
+        schedule: Any = "auto",
+        stopping: Any = "cv",
+        cv: Any = 5,
+        scoring: Any = None,
+        selection: str = "smooth",
+        path_tol: float = 1e-3,
+        max_iter: int | str = "auto",
+        time_limit: float | None = None,
+        fit_intercept: bool = True,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.epsilon = epsilon
+        self.quantile = quantile
+        self.schedule = schedule
+        self.stopping = stopping
+        self.cv = cv
+        self.scoring = scoring
+        self.selection = selection
+        self.path_tol = path_tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.fit_intercept = fit_intercept
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _prepare(self, X: Any, sample_weight: np.ndarray | None) -> None:
+        self.constant_ = _constant(X, Linear(), sample_weight) if self.fit_intercept else 0.0
+
+    def _follow(self, X: Any, follow: Callable[[Gram], Path], before: Path | None) -> Path:
+        return follow(choose_gram(X, "linear", constant=self.constant_))
+
+    def _values(self, X: Any, coefficients: np.ndarray) -> np.ndarray:
+        return np.asarray(X @ self._weights(coefficients))
+
+    def _attributes_at(self, step: int) -> dict[str, Any]:
+        return {**super()._attributes_at(step), "coef_": self._weights(self.coefficients(step))}
+
+    def _weights(self, coefficients: np.ndarray) -> np.ndarray:
+        return np.asarray(self.X_fit_.T @ coefficients)
+
+
+def _constant(X: Any, kernel: Kernel | None, sample_weight: np.ndarray | None) -> float:
+    """Return what is added to the kernel: a tenth of the mean of k(x, x)."""
+    mean = float(np.average(diagonal_of(X, kernel), weights=sample_weight))
+    return 0.1 * mean if mean > 0 else 1.0
+
+
+def _best_score(path: Path) -> float:
+    return float(path["scores"][1:].mean(axis=1).max())

@@ -1,0 +1,197 @@
+"""Cross-validation along a path of regressions: folds and all the data as columns of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import get_scorer
+
+from ..arrays import Array, to_numpy
+from ..gram.base import Gram
+from ..path.path import Path
+from ..path.run import resume, run
+from ..path.stopping import NoImprovement
+from ..problem import Problem
+from ..regression_problem import RegressionProblem
+from ..residual_losses import LeastSquares, Quantile, ResidualLoss
+from ..solvers import ResidualSweeps
+from ..solvers.base import State
+from .cross_validation import SELECTIONS, smoothed
+from .scores import takes_weight
+
+Scoring = str | Callable[..., float] | None
+
+
+@dataclass(frozen=True)
+class RegressionValidation:
+    """What a cross-validated path of regressions needs beside its solver.
+
+    A fold is a column in which its test rows do not count; the last column has all of them. The targets of
+    each are taken relative to the location of its own training rows: what is not penalized of an intercept.
+
+    Parameters
+    ----------
+    gram : Gram
+        The kernel matrix of all the samples: one for all folds.
+    y : array (n,)
+        Targets.
+    splits : list of arrays of int
+        The test rows of each fold; none, for a path without folds.
+    loss : ResidualLoss
+        It also says what the location is: mean, median or quantile.
+    scoring : str or callable, optional
+        A scorer of predictions. None is minus the mean squared error for least squares, minus the mean
+        quantile loss for a quantile, and else minus the mean absolute error.
+    sample_weight : array (n,), optional
+        Of the fit and of the scores.
+    centred : bool
+        Whether the targets are taken relative to their location.
+
+    Examples
+    --------
+    >>> import marginpath as mp
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((60, 2))
+    >>> y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(60)
+    >>> folds = [np.arange(60)[j::3] for j in range(3)]
+    >>> validation = RegressionValidation(mp.Gram.from_kernel(X, "rbf", sigma=1.0), y, folds, mp.Absolute())
+    >>> path = validation.run(mp.ResidualSweeps(mp.Absolute()), steps=30)
+    >>> bool(path["scores"][validation.choose(path, "best")].mean() > -0.15)
+    True
+    """
+
+    gram: Gram
+    y: np.ndarray
+    splits: list[np.ndarray]
+    loss: ResidualLoss
+    scoring: Scoring = None
+    sample_weight: np.ndarray | None = None
+    centred: bool = True
+
+    @property
+    def locations(self) -> np.ndarray:
+        """The location of the targets of every fold's training rows, and of all; 0 where not centred."""
+        if not self.centred:
+            return np.zeros(len(self.splits) + 1)
+        weight = np.ones(len(self.y)) if self.sample_weight is None else self.sample_weight
+        outside = [np.setdiff1d(np.arange(len(self.y)), test) for test in self.splits]
+        rows = [*outside, np.arange(len(self.y))]
+        return np.array([location(self.y[own], weight[own], self.loss) for own in rows])
+
+    @property
+    def problem(self) -> RegressionProblem:
+        """The problem with a column for each fold, and one for all the data."""
+        counted = np.ones((len(self.y), len(self.splits) + 1))
+        for j, test in enumerate(self.splits):
+            counted[test, j] = 0
+        return RegressionProblem(
+            self.gram, self.y[:, None] - self.locations, self.sample_weight, counted=counted
+        )
+
+    def run(
+        self,
+        solver: ResidualSweeps,
+        steps: int,
+        growth: float = 10.0,
+        before: Path | None = None,
+        **limits: Any,
+    ) -> Path:
+        """Follow the path, or go on with one, until 1/λ has grown by the factor since the best score."""
+        stop = NoImprovement("scores", growth) if self.splits else None
+        problem = self.problem
+        if before is not None:
+            return resume(before, problem, steps, observe=self._observers, stop=stop, **limits)
+        models = np.array([len(self.splits)])
+        return run(solver, problem, steps, observe=self._observers, stop=stop, models=models, **limits)
+
+    def choose(self, path: Path, selection: str = "smooth") -> int:
+        """Return the step that the scores choose, or the last one without folds."""
+        if selection not in SELECTIONS:
+            raise ValueError(f"selection must be one of {', '.join(SELECTIONS)}, got {selection!r}.")
+        if not self.splits:
+            return int(path.steps[-1])
+        scores, C = path["scores"][1:], path["bound"][1:]  # the start, f = 0, is no regression
+        mean = scores.mean(axis=1)
+        means = smoothed(mean, C) if selection == "smooth" else mean
+        best = int(
+            np.argmax(means >= means.max() - 1e-9 * abs(means.max()))
+        )  # the first, whatever the rounding
+        if selection == "one_se" and scores.shape[1] > 1:
+            error = scores[best].std(ddof=1) / np.sqrt(scores.shape[1])
+            best = int(np.argmax(mean >= mean[best] - error))
+        return int(path.steps[1 + best])
+
+    @property
+    def _observers(self) -> dict[str, Any]:
+        observers: dict[str, Any] = {"bound": _largest_bound, "gap": _largest_gap}
+        return observers | ({"scores": self._scores, "out_of_fold": self._out_of_fold} if self.splits else {})
+
+    def _out_of_fold(self, problem: Problem, state: State) -> Array:
+        """Return what the last fold that held a sample out predicts; NaN where none did."""
+        values, locations = np.full(len(self.y), np.nan), self.locations
+        for j, test in enumerate(self.splits):
+            values[test] = locations[j] - to_numpy(state.scores)[test, j]
+        return values
+
+    def _scores(self, problem: Problem, state: State) -> Array:
+        """Return the score of every fold."""
+        scores, locations = to_numpy(state.scores).astype(np.float64), self.locations
+        return np.array(
+            [self._score(locations[j] - scores[test, j], test) for j, test in enumerate(self.splits)]
+        )
+
+    def _score(self, predicted: np.ndarray, test: np.ndarray) -> float:
+        weight = None if self.sample_weight is None else self.sample_weight[test]
+        if self.scoring is not None:
+            scorer = get_scorer(self.scoring)
+            extra = {"sample_weight": weight} if weight is not None and takes_weight(scorer) else {}
+            return float(scorer(_Predicted(predicted), predicted, self.y[test], **extra))
+        residual = self.y[test] - predicted
+        if isinstance(self.loss, LeastSquares):
+            values = residual**2
+        else:
+            values = self.loss.value(residual) if isinstance(self.loss, Quantile) else np.abs(residual)
+        if weight is not None and not weight.any():
+            weight = None
+        return -float(np.average(values, weights=weight))
+
+
+def location(y: np.ndarray, weight: np.ndarray, loss: ResidualLoss) -> float:
+    """Return the constant that fits best: the mean, the median, or the quantile, of weighted values.
+
+    Examples
+    --------
+    >>> y, weight = np.array([0.0, 1.0, 5.0]), np.array([1.0, 1.0, 2.0])
+    >>> [location(y, weight, loss) for loss in (LeastSquares(), Quantile(0.25))]
+    [2.75, 0.0]
+    """
+    if not weight.any():
+        return 0.0
+    if isinstance(loss, LeastSquares):
+        return float(np.average(y, weights=weight))
+    share = loss.quantile if isinstance(loss, Quantile) else 0.5
+    order = np.argsort(y, kind="stable")
+    below = np.cumsum(weight[order])
+    return float(y[order][np.searchsorted(below, share * below[-1] * (1 - 1e-12))])
+
+
+class _Predicted(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A fitted regressor that knows its predictions, for scikit-learn's scorers."""
+
+    def __init__(self, predicted: np.ndarray) -> None:
+        self.predicted = predicted
+
+    def predict(self, X: object) -> np.ndarray:
+        return self.predicted
+
+
+def _largest_gap(problem: Problem, state: Any) -> Array:
+    return problem.xp.max(state.gap)
+
+
+def _largest_bound(problem: Problem, state: State) -> Array:
+    return problem.xp.max(state.bound)

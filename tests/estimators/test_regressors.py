@@ -1,0 +1,206 @@
+"""The regressors: scikit-learn's checks, what a grid search of SVR finds, the path afterwards."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes, make_friedman1
+from sklearn.linear_model import Ridge
+from sklearn.metrics import mean_absolute_error, mean_pinball_loss
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVR
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import marginpath as mp
+from marginpath.files.objects import load, save
+
+BOTH = [mp.MarginPathRegressor, mp.LinearMarginPathRegressor]
+LOSSES = ["squared", "absolute", "huber", "epsilon_insensitive", "quantile"]
+EXPECTED = dict.fromkeys(
+    ["check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"],
+    "solutions are equal to path_tol only, and folds and sweeps depend on the number of rows",
+)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(
+    [cls(random_state=0) for cls in BOTH],
+    expected_failed_checks=lambda estimator: EXPECTED if hasattr(estimator, "kernel") else {},
+)
+def test_scikit_learn_compatible(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def friedman():
+    X, y = make_friedman1(500, n_features=6, noise=1.0, random_state=0)
+    X = StandardScaler().fit_transform(X)
+    return X[:300], y[:300], X[300:], y[300:]
+
+
+def test_as_good_as_a_grid_search(friedman):
+    X, y, X_new, y_new = friedman
+    grid = {"C": np.geomspace(1e-2, 1e4, 7), "epsilon": [0.05, 0.2, 0.8]}
+    rival = GridSearchCV(SVR(), grid, cv=3, scoring="neg_mean_absolute_error").fit(X, y)
+    ours = mp.MarginPathRegressor(random_state=0).fit(X, y)
+    error = mean_absolute_error(y_new, ours.predict(X_new))
+    assert error <= 1.02 * mean_absolute_error(y_new, rival.predict(X_new))
+    assert error < 0.5 * mean_absolute_error(y_new, np.full(len(y_new), np.median(y)))
+
+
+def test_a_step_is_svr_at_its_c(friedman):
+    """SVR has an intercept that is not penalized, and ours a constant in the kernel: nearly the same."""
+    X, y, X_new, _ = friedman
+    ours = mp.MarginPathRegressor(epsilon=0.3, gamma=0.1, random_state=0).fit(X, y)
+    for step in (5, ours.step_):
+        rival = SVR(C=ours.at(step).C_, epsilon=0.3, gamma=0.1).fit(X, y)
+        off = rival.predict(X_new) - ours.at(step).predict(X_new)
+        assert np.sqrt(np.mean(off**2)) < 0.05 * np.std(y)
+
+
+def test_ridge_is_scikit_learns(friedman):
+    X, y, X_new, _ = friedman
+    y = y - y.mean()
+    ours = mp.LinearMarginPathRegressor(
+        loss="squared", fit_intercept=False, stopping=None, max_iter=6, path_tol=1e-9, random_state=0
+    ).fit(X, y)
+    rival = Ridge(alpha=1 / ours.C_, fit_intercept=False).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, rival.coef_, rtol=1e-3, atol=1e-3)
+    assert ours.intercept_ == 0
+    np.testing.assert_allclose(ours.predict(X_new), X_new @ ours.coef_, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("cls", BOTH)
+def test_every_loss_beats_the_constant(cls, loss, friedman):
+    X, y, X_new, y_new = friedman
+    model = cls(loss=loss, random_state=0).fit(X, y)
+    rival = mean_absolute_error(y_new, np.full(len(y_new), np.median(y)))
+    assert mean_absolute_error(y_new, model.predict(X_new)) < 0.6 * rival
+    assert 1 < model.step_ <= model.n_iter_
+    assert model.cv_results_["mean_test_score"].argmax() + 1 <= model.n_iter_
+
+
+@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
+def test_quantiles_cover_what_is_asked(quantile):
+    X, y = make_friedman1(2500, n_features=5, noise=2.0, random_state=1)
+    model = mp.MarginPathRegressor(loss="quantile", quantile=quantile, random_state=0).fit(X[:500], y[:500])
+    predicted = model.predict(X[500:])
+    assert np.mean(y[500:] <= predicted) == pytest.approx(quantile, abs=0.04)
+    constant = np.full(2000, np.quantile(y[:500], quantile))
+    assert mean_pinball_loss(y[500:], predicted, alpha=quantile) < 0.7 * mean_pinball_loss(
+        y[500:], constant, alpha=quantile
+    )
+
+
+def test_robust_losses_withstand_outliers(friedman):
+    X, y, X_new, y_new = friedman
+    wrong = y.copy()
+    wrong[::10] += 200.0
+    errors = {
+        loss: mean_absolute_error(
+            y_new, mp.LinearMarginPathRegressor(loss=loss, random_state=0).fit(X, wrong).predict(X_new)
+        )
+        for loss in ("squared", "absolute", "huber", "epsilon_insensitive")
+    }
+    assert (
+        max(errors[loss] for loss in ("absolute", "huber", "epsilon_insensitive")) < 0.3 * errors["squared"]
+    )
+
+
+@pytest.mark.parametrize("cls", BOTH)
+def test_the_path_afterwards(cls, friedman):
+    X, y, X_new, _ = friedman
+    model = cls(random_state=0).fit(X, y)
+    staged = list(model.staged_predict(X_new))
+    assert len(staged) == model.n_iter_
+    np.testing.assert_allclose(staged[model.step_ - 1], model.predict(X_new), rtol=1e-12)
+    early = model.at(2)
+    np.testing.assert_allclose(early.predict(X_new), staged[1], rtol=1e-12)
+    assert early.C_ < model.C_
+    assert early.step_ == 2
+    assert model.step_ != 2
+    with pytest.raises(ValueError, match="step must be"):
+        model.at(0)
+    assert np.all(np.diff(model.cv_results_["param_C"]) > 0)
+    assert model.schedule_(model.step_) == pytest.approx(1 / model.C_)
+
+
+@pytest.mark.parametrize("cls", BOTH)
+def test_a_warm_start_goes_on_where_the_last_fit_was(cls, friedman):
+    X, y, X_new, _ = friedman
+    short = cls(max_iter=4, warm_start=True, random_state=0)
+    with pytest.warns(UserWarning, match="max_iter=4"):
+        short.fit(X, y)
+    short.set_params(max_iter="auto").fit(X, y)
+    whole = cls(random_state=0).fit(X, y)
+    np.testing.assert_array_equal(short.predict(X_new), whole.predict(X_new))
+    assert short.n_iter_ == whole.n_iter_
+    with pytest.raises(ValueError, match="y differ"):
+        short.fit(X, y + 1)
+
+
+@pytest.mark.parametrize("cls", BOTH)
+def test_files(cls, friedman, tmp_path):
+    X, y, X_new, _ = friedman
+    model = cls(random_state=0).fit(X, y)
+    save(tmp_path / "model", model)
+    loaded = load(tmp_path / "model", cls)
+    for again in (loaded, pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(again.predict(X_new), model.predict(X_new))
+        np.testing.assert_array_equal(again.at(2).predict(X_new), model.at(2).predict(X_new))
+
+
+def test_sparse_rows_weights_groups_and_kernels(friedman):
+    X, y, X_new, _ = friedman
+    dense, csr = (mp.LinearMarginPathRegressor(random_state=0).fit(rows, y) for rows in (X, sp.csr_array(X)))
+    np.testing.assert_allclose(csr.predict(sp.csr_array(X_new)), dense.predict(X_new), rtol=1e-6)
+    half = np.arange(300) % 2 == 0
+    groups = np.arange(300) % 7
+    for cls in BOTH:
+        by_groups = cls(cv=GroupKFold(3), random_state=0).fit(X, y, groups=groups)
+        assert by_groups.path_["scores"].shape[1] == 3
+        left_out = cls(stopping=None, max_iter=8, random_state=0)
+        weighted = clone(left_out).fit(X, y, sample_weight=half.astype(float))
+        alone = clone(left_out).set_params(schedule=weighted.schedule_).fit(X[half], y[half])
+        if cls is mp.LinearMarginPathRegressor:
+            np.testing.assert_allclose(weighted.coef_, alone.coef_, atol=5e-2 * np.abs(alone.coef_).max())
+        assert not np.any(weighted.coefficients(8)[~half])
+    K = np.exp(-0.2 * ((X[:, None] - X) ** 2).sum(axis=2))
+    given = mp.MarginPathRegressor("precomputed", random_state=0).fit(K, y)
+    made = mp.MarginPathRegressor(gamma=0.2, random_state=0).fit(X, y)
+    np.testing.assert_allclose(given.predict(K), made.predict(X), rtol=1e-3, atol=1e-2)
+    for kernel in ("linear", "poly", "laplacian"):
+        assert mp.MarginPathRegressor(kernel, random_state=0).fit(X, y).score(X, y) > 0.5
+
+
+def test_a_tuned_width_is_no_worse():
+    X, y = load_diabetes(return_X_y=True)
+    tuned = mp.MarginPathRegressor(gamma="tuned", random_state=0).fit(X[:300], y[:300])
+    plain = mp.MarginPathRegressor(random_state=0).fit(X[:300], y[:300])
+    assert tuned.cv_results_["mean_test_score"].max() >= plain.cv_results_["mean_test_score"].max() - 0.5
+    with pytest.raises(ValueError, match="tuned"):
+        mp.MarginPathRegressor("linear", gamma="tuned").fit(X, y)
+
+
+def test_among_other_tools():
+    X, y = load_diabetes(return_X_y=True)
+    pipe = make_pipeline(StandardScaler(), mp.LinearMarginPathRegressor(random_state=0))
+    assert cross_val_score(pipe, X, y, cv=3).mean() > 0.4
+    scored = mp.MarginPathRegressor(scoring="r2", selection="one_se", random_state=0).fit(X, y)
+    best = scored.cv_results_["mean_test_score"].argmax() + 1
+    assert scored.step_ <= best
+    assert 0.3 < scored.cv_results_["mean_test_score"].max() < 0.7
+
+
+def test_limits():
+    X, y = make_friedman1(800, noise=1.0, random_state=0)
+    with pytest.warns(UserWarning, match="time limit"):
+        model = mp.MarginPathRegressor(time_limit=1e-6, random_state=0).fit(X, y)
+    assert model.n_iter_ == 1
+    constant = mp.MarginPathRegressor(random_state=0).fit(X[:20], np.full(20, 3.0))
+    np.testing.assert_allclose(constant.predict(X[20:30]), 3.0)
