@@ -23,6 +23,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from .. import parallel
 from ..arrays import Array, beside
 from ..certificates.bounds import contradictory
+from ..gram.base import Gram
 from ..gram.samples import AnyRows, float_dtypes, rows_of, samples_of
 from ..parallel import one_blas_thread
 from ..path.models import ModelHistory
@@ -139,6 +140,7 @@ class BasePathClassifier(CallbackSupportMixin, DecisionsMixin, BaseEstimator, me
             deadline=None if self.time_limit is None else begin + self.time_limit,
             before=before,
             intercept=intercept,
+            begun=self._begin,
         )
         with parallel.limited(self.n_jobs), one_blas_thread():
             if before is None:
@@ -227,11 +229,16 @@ class BasePathClassifier(CallbackSupportMixin, DecisionsMixin, BaseEstimator, me
 
     def _attributes_at(self, step: int) -> dict[str, Any]:
         """Return what the classifier is made of at a step."""
-        intercept = beside(self._intercept(step, self.coefficients(step)), self.X_fit_)
+        intercept = beside(self._intercept(step), self.X_fit_)
         return {"step_": step, "C_": self.models_.bound(step), "intercept_": intercept}
 
-    def _intercept(self, step: int, coefficients: np.ndarray) -> np.ndarray:
+    def _expansion(self, step: int) -> np.ndarray:
+        """Return the coefficients of the samples that decision values are sums over."""
+        return self.coefficients(step)
+
+    def _intercept(self, step: int) -> np.ndarray:
         """Return the intercept, of which one of the two parts is 0: penalized, and not."""
+        coefficients = self.coefficients(step)
         free = np.atleast_1d(self.path_.rows.at("offset", step)).astype(coefficients.dtype)
         return np.asarray(free + self.constant_ * coefficients.sum(axis=0))
 
@@ -242,6 +249,9 @@ class BasePathClassifier(CallbackSupportMixin, DecisionsMixin, BaseEstimator, me
         """
         mean = float(np.average(self._diagonal(X), weights=sample_weight))
         return 0.1 * mean * float(self.intercept_scaling) ** 2 if mean > 0 else 1.0
+
+    def _begin(self, gram: Gram) -> None:
+        """Learn what the Gram matrix is before the first step on it."""
 
     def _watch(self, problem: Problem, state: State, path: Path) -> None:
         """Let the callbacks that follow see the classifier with the path so far."""
@@ -294,11 +304,11 @@ class BasePathClassifier(CallbackSupportMixin, DecisionsMixin, BaseEstimator, me
     def _staged(self, X: Any) -> Iterator[Array]:
         """Yield the decision values (n, columns) after every step."""
         rows = self._validated(X)
-        coefs = [self.coefficients(step) for step in range(1, self.n_iter_ + 1)]
+        coefs = [self._expansion(step) for step in range(1, self.n_iter_ + 1)]
         values = self._decide_by(rows, beside(np.hstack(coefs), self.X_fit_))
         for step, coef in enumerate(coefs):
             own = slice(step * coef.shape[1], (step + 1) * coef.shape[1])
-            yield values[:, own] + beside(self._intercept(step + 1, coef), self.X_fit_)
+            yield values[:, own] + beside(self._intercept(step + 1), self.X_fit_)
 
     def _groups(self, params: dict[str, Any]) -> Any:
         if get_config()["enable_metadata_routing"]:

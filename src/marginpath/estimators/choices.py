@@ -16,6 +16,7 @@ from ..arrays import Array
 from ..certificates.bounds import estimated_margin_bounds
 from ..certificates.maximum_margin import MarginStatus, MaximumMargin, maximum_margin
 from ..gram.base import Gram
+from ..gram.landmarks import landmark_observer
 from ..path.path import Path, Status
 from ..path.run import Rule, resume, run
 from ..path.stopping import CertifiedMargin, Discrepancy, NoImprovement
@@ -138,6 +139,7 @@ class ByRule(Choice):
             "gap": metrics.gap,
             "offset": _offset,
             "estimated_margin_bounds": _estimated_margin_bounds,
+            **landmark_observer(gram),
             **getattr(self.rule, "observed", {}),
         }
         limits = {**fit.limits, "stop": self.rule, "observe": observe}

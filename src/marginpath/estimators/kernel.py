@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..arrays import Array, beside, take_columns
 from ..files.records import register
+from ..gram.base import Gram
 from ..gram.choose import diagonal_of, fits, with_gram
 from ..gram.samples import AnyRows, samples_of
 from ..kernels.functions import Gaussian, Kernel, Laplacian, Polynomial, as_kernel
@@ -102,6 +103,11 @@ class MarginPathClassifier(BasePathClassifier):
         Memory for kernel values in MB, on a GPU too. A larger kernel matrix is not stored but computed when
         needed. "auto" is 4000 in main memory, or a quarter of what is free if that is more; on a GPU, most of
         what is free.
+    landmarks : int, "auto" or None
+        Approximate the kernel by so many of the training samples (Nyström), whose number then decides memory
+        and time. "auto" does so where the kernel matrix does not fit into ``cache_size``, with 8 √n
+        landmarks or as many as fit; None computes kernel values again and again there. Not with a linear or
+        precomputed kernel, and on a cluster never.
     n_jobs : int, optional
         Threads; None takes the cores there are.
     precision : {"float32", "tf32", "bfloat16"}, optional
@@ -124,6 +130,11 @@ class MarginPathClassifier(BasePathClassifier):
         What "auto" stood for.
     columns_ : OneVsRest or OneVsOne
         How the classes became columns, and what the columns of coefficients stand for.
+    landmarks_ : array of int or None
+        The training samples that the kernel is approximated by; they are the support vectors then, and what
+        is said of margins and gaps is said of the approximate kernel.
+    trace_error_ : float
+        The share of the trace of the kernel matrix that the approximation lacks; 0 for the kernel itself.
     support_ : array of int
         The samples with a coefficient in any column.
     dual_coef_ : array (n_columns, n_support)
@@ -178,6 +189,7 @@ class MarginPathClassifier(BasePathClassifier):
         "kernel_params": [dict, None],
         "precision": [StrOptions({"float32", "tf32", "bfloat16"}), None],
         "cache_size": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "landmarks": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
     }
 
     def __init__(
@@ -208,6 +220,7 @@ class MarginPathClassifier(BasePathClassifier):
         calibration: str = "temperature",
         warm_start: bool = False,
         cache_size: float | str = "auto",
+        landmarks: int | str | None = "auto",
         n_jobs: int | None = None,
         precision: str | None = None,
         random_state: Any = None,
@@ -238,6 +251,7 @@ class MarginPathClassifier(BasePathClassifier):
         self.calibration = calibration
         self.warm_start = warm_start
         self.cache_size = cache_size
+        self.landmarks = landmarks
         self.n_jobs = n_jobs
         self.precision = precision
         self.random_state = random_state
@@ -284,8 +298,9 @@ class MarginPathClassifier(BasePathClassifier):
         return self._follow(X, self._resolved_kernel(), follower)
 
     def _follow(self, X: Any, kernel: Kernel | None, follower: Follower) -> Followed:
-        """Follow the path on the Gram matrix of X, in tiles or a finer precision where need be."""
+        """Follow the path on the Gram matrix of X, by landmarks or a finer precision where need be."""
         settings: dict[str, Any] = {"precision": self.precision, "memory": self._memory(X)}
+        settings |= {"landmarks": self.landmarks, "seed": self._seed}
         return with_gram(X, kernel, follower.follow, constant=self.constant_, **settings)
 
     def _memory(self, X: Any) -> float | None:
@@ -306,14 +321,15 @@ class MarginPathClassifier(BasePathClassifier):
             if follower.late or followed.path.ended in (Status.INTERRUPTED, Status.CALLBACK):
                 break
         assert best is not None
-        self.gamma_ = best_gamma
+        self.gamma_, self.landmarks_, self.trace_error_ = best_gamma, best.landmarks, best.trace_error
         return replace(best, tried=tuple(tried))
 
     def _widths(self, X: Any, follower: Follower) -> Iterator[tuple[float, Callable[[], Followed]]]:
         """Yield every width, the narrowest first, with its path; one matrix of distances where it fits."""
         widths = default_widths(X).tolist()
         memory = self._memory(X)
-        if not (self._can_sweep(X) and fits(X, 2, precision=self.precision, memory=memory)):
+        exact = self.landmarks in (None, "auto") and self._can_sweep(X)
+        if not (exact and fits(X, 2, precision=self.precision, memory=memory)):
             yield from ((sigma, partial(self._follow, X, Gaussian(sigma), follower)) for sigma in widths)
             return
         distances = SquaredDistances(X)
@@ -350,10 +366,20 @@ class MarginPathClassifier(BasePathClassifier):
             return Laplacian(1 / self.gamma_)
         return Polynomial(self.degree, self.gamma_, self.coef0)
 
+    def _begin(self, gram: Gram) -> None:
+        self.landmarks_, self.trace_error_ = gram.chosen, gram.trace_error
+
+    def _expansion(self, step: int) -> np.ndarray:
+        if self.landmarks_ is None:
+            return self.coefficients(step)
+        coef = self.path_.rows.at("landmark_coef", step)
+        return np.asarray(coef.reshape(len(self.landmarks_), -1), dtype=self.coefficients(step).dtype)
+
     def _attributes_at(self, step: int) -> dict[str, Any]:
-        coef = self.coefficients(step)
+        coef = self._expansion(step)
         support = np.flatnonzero(coef.any(axis=1))
         dual_coef = beside(coef[support].T, self.X_fit_)
+        support = support if self.landmarks_ is None else self.landmarks_[support]
         return {**super()._attributes_at(step), "support_": support, "dual_coef_": dual_coef}
 
     def _decide(self, rows: AnyRows) -> Array:
@@ -364,7 +390,8 @@ class MarginPathClassifier(BasePathClassifier):
     def _decide_by(self, rows: AnyRows, coefficients: Array) -> Array:
         if self.kernel == "precomputed":
             return rows.X @ coefficients
-        return self._product(rows, self.X_fit_[...], coefficients)
+        samples = self.X_fit_ if self.landmarks_ is None else samples_of(self.X_fit_).take(self.landmarks_)
+        return self._product(rows, samples[...], coefficients)
 
     def _product(self, rows: AnyRows, samples: Array, coefficients: Array) -> Array:
         """Return Σ_i k(x, x_i) coef_i over the samples x_i."""

@@ -6,6 +6,7 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -46,6 +47,8 @@ class Followed:
     proofs: MarginProofs
     validation: CrossValidatedPath | None = None
     tried: tuple[tuple[dict[str, float], CrossValidatedPath], ...] = ()
+    landmarks: np.ndarray | None = None
+    trace_error: float = 0.0
 
     @property
     def schedule(self) -> Schedule:
@@ -130,6 +133,7 @@ class Follower:
     deadline: float | None = None
     before: Followed | None = None
     intercept: bool = False
+    begun: Callable[[Gram], None] = lambda gram: None
 
     @property
     def late(self) -> bool:
@@ -138,9 +142,10 @@ class Follower:
 
     def follow(self, gram: Gram) -> Followed:
         """Run the path on this Gram matrix, or go on with the one before, and choose its step."""
+        self.begun(gram)
         followed = self.choice.follow(gram, self)
         self._warn(followed)
-        return followed
+        return replace(followed, landmarks=gram.chosen, trace_error=gram.trace_error)
 
     def proofs(self, problem: Problem, path: Path) -> MarginProofs:
         """Prove bounds on the maximum margin at as many steps as cost little; if late, at the best only.

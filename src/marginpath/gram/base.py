@@ -76,6 +76,8 @@ class Gram(ABC):
         precision: str | None = None,
         device: str | None = None,
         memory: float | None = None,
+        landmarks: int | str | None = None,
+        seed: int = 0,
         **params: Any,
     ) -> Gram:
         """Return the Gram matrix of X where it can live: stored if it fits, else in tiles, else X streamed.
@@ -97,6 +99,9 @@ class Gram(ABC):
             Compute there what a NumPy array holds, such as "cuda".
         memory : float, optional
             Bytes that kernel values may take; never more than most of what is free, the default.
+        landmarks : int or "auto", optional
+            Approximate the matrix by so many rows; "auto" where it does not fit, by as many as the memory
+            has room for, √n times 8 at most. See :meth:`landmarks`, also for ``seed``.
 
         Examples
         --------
@@ -110,6 +115,7 @@ class Gram(ABC):
         from .choose import choose_gram
 
         place: dict[str, Any] = {"precision": precision, "device": device, "memory": memory}
+        place |= {"landmarks": landmarks, "seed": seed}
         return choose_gram(X, kernel, constant=constant, **place, **params)
 
     @staticmethod
@@ -177,7 +183,7 @@ class Gram(ABC):
         >>> X = np.random.default_rng(0).standard_normal((1000, 2))
         >>> gram = mp.Gram.landmarks(X, mp.Gaussian(1.0), 50)
         >>> gram.features.shape, gram.trace_error < 0.01
-        ((1000, 50), True)
+        ((1000, 48), True)
         """
         from .landmarks import landmark_gram
 
@@ -271,6 +277,9 @@ class Gram(ABC):
     space: Literal["samples", "features", "cluster"] = "samples"
     #: X, where the matrix is X Xᵀ and X is what is kept.
     features: Any = None
+    #: The rows that are landmarks, where the matrix is approximated by them, and the share of tr(K) it lacks.
+    chosen: np.ndarray | None = None
+    trace_error: float = 0.0
 
     @property
     def matrix(self) -> Array | None:

@@ -17,6 +17,7 @@ from .base import Gram
 from .cluster import Rows, gram_of
 from .device import DeviceTiledGram
 from .filling import matrix_bytes
+from .landmarks import landmark_gram
 from .memory import available_memory
 from .precision import as_precision, next_finer
 from .tiled import TiledGram, kernel_diagonal
@@ -26,16 +27,20 @@ logger = logging.getLogger("marginpath")
 _SHARE = 0.8  # of the free memory; the rest is for the states of a run and for the products
 _SAMPLES = 0.4  # of it for the samples, which are there twice: as they came and as the products take them
 _GIB = 2**30
+_PER_ROOT, _FEWEST = 8, 20  # landmarks, of √n rows and at least
+_FEATURES = 0.8  # of the memory for them and what their sweeps need; the rest is for the states
 
 R = TypeVar("R")
 
 
 class Place(NamedTuple):
-    """Where and how kernel values are computed, and the bytes that they may take."""
+    """Where and how kernel values are computed, the bytes that they may take, and by how many landmarks."""
 
     precision: str | None = None
     device: str | None = None
     memory: float | None = None
+    landmarks: int | str | None = None
+    seed: int = 0
 
     def probe(self, X: Array) -> Array:
         """Return one sample where the matrix is to live; refuse a precision that there is none of there."""
@@ -51,6 +56,28 @@ class Place(NamedTuple):
             return needed, self.memory
         free = _SHARE * (free_bytes(sample) if on_gpu(sample) else available_memory())
         return needed, free if self.memory is None else min(self.memory, free)
+
+    def n_landmarks(self, X: Array) -> int | None:
+        """Return how many landmarks there are to be, None without any."""
+        if self.landmarks != "auto":
+            return None if self.landmarks is None else int(self.landmarks)
+        needed, room = self.budget(X)
+        return None if needed <= room else landmarks_for(X.shape[0], room)
+
+
+def landmarks_for(n: int, room: float) -> int | None:
+    """Return how many landmarks so many rows get: 8 √n, or what there is room for; None where that is none.
+
+    The features take 4 bytes for each row and landmark, and the Gram matrices of their blocks of 128 rows
+    as much as 128 landmarks more.
+
+    Examples
+    --------
+    >>> landmarks_for(50_000, 4e9), landmarks_for(1_000_000, 4e9), landmarks_for(10**7, 4e9)
+    (1788, 672, None)
+    """
+    count = min(int(_PER_ROOT * n**0.5), int(_FEATURES * room / (4 * n)) - 128)
+    return count if count >= _FEWEST else None
 
 
 def fits(X: Array, matrices: int = 1, *, precision: str | None = None, memory: float | None = None) -> bool:
@@ -74,6 +101,8 @@ def choose_gram(
     precision: str | None = None,
     device: str | None = None,
     memory: float | None = None,
+    landmarks: int | str | None = None,
+    seed: int = 0,
     **params: Any,
 ) -> Gram:
     """Return the Gram matrix of X where it can live; see :meth:`Gram.choose`.
@@ -83,13 +112,18 @@ def choose_gram(
     >>> type(choose_gram(np.ones((3, 2)), "linear", constant=1.0)).__name__
     'LinearGram'
     """
-    kernel, place = None if kernel is None else as_kernel(kernel, **params), Place(precision, device, memory)
+    kernel, place = (
+        None if kernel is None else as_kernel(kernel, **params),
+        Place(precision, device, memory, landmarks, seed),
+    )
     if isinstance(X, Rows):
         return _on_cluster(X, kernel, constant, place)
     X = as_floating(X, "X")
-    if _has_values(kernel):
-        return _stored_or_tiled(X, biased(kernel, constant), place)
-    return _as_given(X, kernel, constant, place)
+    if not _has_values(kernel):
+        return _as_given(X, kernel, constant, place)
+    if (count := place.n_landmarks(X)) is not None:
+        return _by_landmarks(X, kernel, count, constant, place)
+    return _stored_or_tiled(X, biased(kernel, constant), place)
 
 
 def with_gram(
@@ -101,6 +135,8 @@ def with_gram(
     precision: str | None = None,
     device: str | None = None,
     memory: float | None = None,
+    landmarks: int | str | None = None,
+    seed: int = 0,
     **params: Any,
 ) -> R:
     """Choose a Gram matrix and work on it; again where memory or precision did not suffice.
@@ -112,7 +148,7 @@ def with_gram(
     ----------
     work : callable, Gram → Path or CrossValidatedPath
         Such as ``lambda gram: mp.cross_validate_path(solver, gram, y)``.
-    X, kernel, constant, precision, device, memory, params
+    X, kernel, constant, precision, device, memory, landmarks, seed, params
         As in :meth:`Gram.choose`.
 
     Examples
@@ -124,7 +160,10 @@ def with_gram(
     >>> path.last.t
     10
     """
-    kernel, place = None if kernel is None else as_kernel(kernel, **params), Place(precision, device, memory)
+    kernel, place = (
+        None if kernel is None else as_kernel(kernel, **params),
+        Place(precision, device, memory, landmarks, seed),
+    )
     if isinstance(X, Rows):
         return work(_on_cluster(X, kernel, constant, place))
     X = as_floating(X, "X")
@@ -187,6 +226,11 @@ def _has_values(kernel: Kernel | None) -> TypeGuard[Kernel]:
 
 def _on_cluster(X: Rows, kernel: Kernel | None, constant: float, place: Place) -> Gram:
     """Leave the samples with the workers, whose memory decides what is stored."""
+    if place.landmarks not in (None, "auto"):
+        raise ValueError(
+            "Landmarks are chosen from rows in memory, and these are on a cluster. Leave landmarks='auto', "
+            "which follows the exact kernel there, or give X as an array."
+        )
     if place.precision is not None or place.device is not None:
         raise ValueError(
             f"The workers of a cluster compute in the precision of X, but precision={place.precision!r} and "
@@ -203,6 +247,12 @@ def _not_given(kernel: Kernel | None) -> Kernel:
 
 def _as_given(X: Array, kernel: Kernel | None, constant: float, place: Place) -> Gram:
     """Take X for its own matrix, or, with a linear kernel, for the factor of X Xᵀ."""
+    if place.landmarks not in (None, "auto"):
+        what = "a precomputed matrix" if kernel is None else "the linear kernel, whose features are X itself,"
+        raise ValueError(
+            f"landmarks={place.landmarks!r} approximates a kernel of the samples, and {what} needs none. "
+            f"Leave landmarks='auto'."
+        )
     if place.precision is not None:
         what = "a precomputed matrix" if kernel is None else "a linear kernel"
         raise ValueError(
@@ -234,7 +284,7 @@ def _stored_or_tiled(X: Array, kernel: Kernel, place: Place) -> Gram:
 
 
 def _tiles(X: Array, kernel: Kernel, place: Place, room: float, reason: str) -> Gram:
-    (n, d), (precision, device, _) = X.shape, place
+    (n, d), (precision, device, *_) = X.shape, place
     if device is None and precision is None and not on_gpu(X):
         _say("in tiles", n, reason)
         return TiledGram(X, kernel, cache_bytes=int(room))
@@ -245,6 +295,19 @@ def _tiles(X: Array, kernel: Kernel, place: Place, room: float, reason: str) -> 
     _say("in tiles", n, reason)
     block = int(max(2**20, min(2**31, room / 4)))
     return DeviceTiledGram(X, kernel, precision=precision, device=device, rows=rows, room=block)
+
+
+def _by_landmarks(X: Array, kernel: Kernel, count: int, constant: float, place: Place) -> Gram:
+    """Approximate the matrix; there is nothing to store coarsely, so that no precision applies."""
+    samples = X if place.device is None else _moved(X, place.device)
+    gram = landmark_gram(samples, kernel, min(count, X.shape[0]), seed=place.seed, constant=constant)
+    logger.info(
+        "The kernel matrix of %s samples is approximated by %s landmarks, and lacks %.2g %% of its trace.",
+        f"{X.shape[0]:,}",
+        f"{gram.root.shape[1]:,}",
+        100 * gram.trace_error,
+    )
+    return gram
 
 
 def _moved(X: Array, name: str) -> Array:

@@ -13,9 +13,10 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from ..arrays import Array, as_floating, blocks, namespace, take_rows, to_numpy, with_columns
+from ..arrays import Array, as_floating, blocks, namespace, take_columns, take_rows, to_numpy, with_columns
 from ..kernels.functions import Kernel, as_kernel
 from ..parallel import for_each, one_blas_thread, transposed_product
+from .base import Gram
 from .linear import LinearCross, LinearGram
 from .tiled import kernel_diagonal
 
@@ -46,7 +47,7 @@ class LandmarkGram(LinearGram):
         self.root = root
         features = _features(X, self.points, kernel, root)
         whole = kernel_diagonal(X, kernel)
-        kept = np.concatenate([_squares(features[a:b]) for a, b in blocks(len(whole), _ROWS)])
+        kept = np.concatenate([_squares(features[a:b, :]) for a, b in blocks(len(whole), _ROWS)])
         self.trace_error = max(0.0, float(1 - np.sum(kept) / np.sum(whole)))
         super().__init__(with_columns(features, constant**0.5) if constant else features)
 
@@ -71,6 +72,18 @@ class LandmarkGram(LinearGram):
         """Return K̃ between new rows and the samples as an operator."""
         features = _features(as_floating(Z, "Z"), self.points, self.kernel, self.root)
         return LinearCross(with_columns(features, self.constant**0.5) if self.constant else features, self.X)
+
+
+def landmark_observer(gram: Gram, columns: np.ndarray | None = None) -> dict[str, Callable[..., Array]]:
+    """Return what a path on this matrix keeps of some columns to predict by: what they are on landmarks."""
+    if not isinstance(gram, LandmarkGram):
+        return {}
+
+    def coefficients(problem: Any, state: Any) -> np.ndarray:
+        V = -problem.Y * state.u
+        return gram.on_landmarks(V if columns is None else take_columns(V, columns))
+
+    return {"landmark_coef": coefficients}
 
 
 def landmark_gram(
@@ -163,7 +176,9 @@ def _features(X: Array, points: Array, kernel: Kernel, root: np.ndarray) -> Arra
     xp = namespace(X)
     if not (isinstance(X, np.ndarray) or sp.issparse(X)):
         right = xp.asarray(root, dtype=xp.float32, device=X.device)
-        parts = [xp.astype(kernel(X[a:b, :], points), xp.float32) @ right for a, b in blocks(len(X), _ROWS)]
+        parts = [
+            xp.astype(kernel(X[a:b, :], points), xp.float32) @ right for a, b in blocks(X.shape[0], _ROWS)
+        ]
         return xp.concat(parts)
     out = np.empty((X.shape[0], root.shape[1]), dtype=np.float32)
     small = root.astype(np.float32)

@@ -16,6 +16,7 @@ import numpy as np
 from ..arrays import Array, take_columns, to_numpy
 from ..certificates.bounds import estimated_margin_bounds
 from ..gram.base import Gram
+from ..gram.landmarks import landmark_observer
 from ..metrics import Metric, gap
 from ..path.models import ModelHistory
 from ..path.path import Path
@@ -279,6 +280,7 @@ class PathValidation:
             "scores": self.judge.scores,
             "estimated_margin_bounds": self._margin_bounds,
             "out_of_fold": self.judge.decisions,
+            **landmark_observer(self.problem.gram, self.model_columns),
         }
 
     def _offset(self, problem: Problem, state: State) -> Array:
