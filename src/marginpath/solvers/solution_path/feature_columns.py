@@ -19,6 +19,7 @@ from .kernel_columns import Solution, balanced
 
 _SWEEPS = 20  # over the rows that still move, between two sweeps over all
 _WIDEST = 8  # columns of a group at most
+_DOUBLINGS = 4  # of that number, one with each round
 _PATIENCE = 4  # rounds of sweeps before a set of samples is solved as such
 _SMALLEST_SET, _LARGEST_SET = 512, 2048  # samples that are in such a set, and that may be active in it
 _SHARE = 0.1  # of the violation that is left of such a set
@@ -133,18 +134,20 @@ class _Group:
                 for j in np.flatnonzero(gap > self.tol).tolist():
                     self._solve_on(rows, j, self._near(j, active[:, j], scores[:, j]), scores[:, j])
             elif 0 < len(some := np.flatnonzero(active.any(axis=1))) < len(active) / 2:
-                self._sweep_over(rows, some, rng)
+                self._sweep_over(rows, some, _SWEEPS << min(number, _DOUBLINGS), rng)
         return self._scores(rows)
 
     def _scores(self, rows: DenseRows | SparseRows) -> np.ndarray:
         return np.asarray(rows.scores(self.w) + self.offset)
 
-    def _sweep_over(self, rows: DenseRows | SparseRows, some: np.ndarray, rng: np.random.Generator) -> None:
+    def _sweep_over(
+        self, rows: DenseRows | SparseRows, some: np.ndarray, sweeps: int, rng: np.random.Generator
+    ) -> None:
         """Sweep over some of the rows until none moves, or many times."""
         chosen = rng.permutation(some)
         part, own = rows.take(chosen), copy.copy(self)
         own.y, own.mass, own.u = (x[chosen] for x in (self.y, self.mass, self.u))
-        for _ in range(_SWEEPS):
+        for _ in range(sweeps):
             if not own._sweep(part, rng) or self.stopped():
                 break
         self.u[chosen] = own.u
