@@ -36,6 +36,7 @@ from ..validation.cross_validation import SELECTIONS, CrossValidatedPath, class_
 from .calibration import fit_temperature, probabilities
 from .callbacks import WATCHERS, CallbackSupportMixin, Progress, StepCallbacks, with_callbacks
 from .choices import CHOICES, as_choice
+from .deciding import is_plain
 from .path_fit import Choice, Followed, Follower
 from .warm_start import defined_by, require_same
 
@@ -321,6 +322,8 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         return "csr" if get_tags(self).input_tags.sparse else False
 
     def _validated(self, X: Any) -> AnyRows:
+        if is_plain(self, X):
+            return rows_of(X)
         check_is_fitted(self)
         return rows_of(X).checked(partial(self._check, reset=False))
 

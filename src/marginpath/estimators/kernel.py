@@ -17,8 +17,10 @@ from ..gram.choose import diagonal_of, fits, with_gram
 from ..gram.samples import AnyRows, samples_of
 from ..kernels.functions import Gaussian, Kernel, Laplacian, Polynomial, as_kernel
 from ..path.path import Status
+from ..prediction import Predictor, predictor_of
 from ..validation.widths import SquaredDistances, default_widths
 from .base import BasePathClassifier
+from .deciding import compiled_sums
 from .path_fit import Choice, Followed, Follower
 
 _KERNELS = ("rbf", "poly", "linear", "laplacian", "cosine")
@@ -335,7 +337,14 @@ class MarginPathClassifier(BasePathClassifier):
     def _decide(self, rows: AnyRows) -> Array:
         if self.kernel == "precomputed":
             return take_columns(rows.X, self.support_) @ self.dual_coef_.T + self.intercept_
+        parts = self.X_fit_, self.support_, self.kernel, self.gamma_
+        sums = compiled_sums(self, rows.X, self.dual_coef_, parts, self._predictor)
+        if sums is not None:
+            return sums + self.intercept_
         return self._product(rows, self.support_vectors_, self.dual_coef_.T) + self.intercept_
+
+    def _predictor(self) -> Predictor | None:
+        return predictor_of(self.support_vectors_, self._resolved_kernel())
 
     def _decide_by(self, rows: AnyRows, coefficients: Array) -> Array:
         if self.kernel == "precomputed":

@@ -1,0 +1,110 @@
+"""Fewer vectors for nearly the same function: a greedy choice, and a proof of how near it is.
+
+For w = Σ_j c_j φ(z_j) and the projection w̃ of it onto the span of a few φ(z_j), the decision values differ by
+at most |⟨w − w̃, φ(x)⟩| ≤ ‖w − w̃‖ √k(x, x). The next vector is the one that takes most from ‖w − w̃‖², all
+columns together: orthogonal matching pursuit, by a Cholesky factor that is pivoted so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from ..gram.base import SLACK, Gram
+
+_RANK = 1e-10  # of k(z, z): a vector whose distance from the others is less adds nothing but rounding
+
+
+class Reduced(NamedTuple):
+    """What so many vectors give.
+
+    Attributes
+    ----------
+    chosen : array of int (k,)
+        The vectors, by their index among the candidates, in the order in which they were chosen.
+    coef : array (columns, k)
+        The coefficients of the projection onto them.
+    residual : array (n, columns)
+        What is left on the rows: f(x_i) − f̃(x_i).
+    """
+
+    chosen: np.ndarray
+    coef: np.ndarray
+    residual: np.ndarray
+
+
+@dataclass
+class Pursuit:
+    """The greedy choice of vectors, one after the other.
+
+    Parameters
+    ----------
+    column : callable
+        From the index of a candidate to its kernel values with all rows, of which it is one.
+    candidates : array of int
+        The rows that may be chosen.
+    values : array (n, columns)
+        Σ_j c_j k(x_i, z_j) for every row x_i.
+    diagonal : array (n,)
+        k(x_i, x_i).
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 1, 50)[:, None]
+    >>> K = np.exp(-((X - X.T) ** 2))
+    >>> pursuit = Pursuit(lambda j: K[:, j], np.arange(50), K @ np.ones((50, 1)), np.ones(50))
+    >>> [bool(np.abs(step.residual).max() < 1e-3) for step in pursuit.steps(6)]
+    [False, False, False, True, True, True]
+    """
+
+    column: Callable[[int], np.ndarray]
+    candidates: np.ndarray
+    values: np.ndarray
+    diagonal: np.ndarray
+
+    def steps(self, most: int) -> Iterator[Reduced]:
+        """Yield what 1, 2, … vectors give; fewer than asked for where no other one would add anything."""
+        g, left = self.values.astype(np.float64), self.diagonal.astype(np.float64)
+        factor = np.empty((len(left), most), order="F")
+        shares, chosen = np.empty((most, g.shape[1])), np.empty(most, dtype=np.intp)
+        floor = _RANK * self.diagonal[self.candidates]
+        for t in range(most):
+            room = left[self.candidates]
+            gains = np.where(room > floor, (g[self.candidates] ** 2).sum(axis=1) / np.maximum(room, floor), -1)
+            j = self.candidates[np.argmax(gains)]
+            if gains.max() <= 0:
+                return
+            root = np.sqrt(left[j])
+            factor[:, t] = (self.column(int(j)) - factor[:, :t] @ factor[j, :t]) / root
+            shares[t], chosen[t] = g[j] / root, j
+            g -= np.outer(factor[:, t], shares[t])
+            left -= factor[:, t] ** 2
+            yield Reduced(
+                np.searchsorted(self.candidates, chosen[: t + 1]),
+                _coefficients(factor[chosen[: t + 1], : t + 1], shares[: t + 1]),
+                g,
+            )
+
+
+def _coefficients(triangle: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Return the coefficients of the vectors, from those of the orthonormal ones that they span."""
+    return np.asarray(solve_triangular(triangle, shares, trans="T", lower=True).T)
+
+
+def distance_bound(gram: Gram, V: np.ndarray) -> np.ndarray:
+    """Return an upper bound on ‖Σ_j V_jk φ(z_j)‖ for every column k, rounding included.
+
+    Examples
+    --------
+    >>> import marginpath as mp
+    >>> gram = mp.Gram.from_kernel(np.array([[0.0], [1.0]]), mp.Gaussian(1.0))
+    >>> distance_bound(gram, np.array([[1.0, 3.0], [-1.0, 4.0]])).round(6)
+    array([0.887097, 6.291765])
+    """
+    exponent = np.frexp(np.maximum((gram.roots[:, None] * np.abs(V)).max(axis=0), np.abs(V).max(axis=0)))[1]
+    scaled = gram.enclose(np.ldexp(V, -exponent)).high  # √K_ii |V_i| ≤ 1
+    return np.asarray(np.ldexp(SLACK * scaled, exponent))
