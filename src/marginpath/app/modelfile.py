@@ -6,7 +6,7 @@ import os
 import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler
 
 from ..estimators import as_choice, watched
+from ..estimators.slimming import fit_facts, is_slim
 from ..files.objects import load, save
 from ..files.records import register
+from ..gram.fingerprints import data_digest, row_codes
 from .tables.columns import Columns, unseen
 from .tables.reading import Table
 
@@ -32,6 +34,9 @@ for _cls in (
     StandardScaler,
 ):
     register(_cls)  # what the preparation of the columns is made of
+
+#: What a file keeps: all that predictions need, or the whole path.
+KEEP = ("model", "path")
 
 
 @register
@@ -116,8 +121,27 @@ class Model:
 
     def is_fitted_on(self, X: Any) -> bool:
         """Whether these are the prepared rows of the fit."""
+        if self.is_slim:
+            return bool(data_digest(row_codes(X), X.shape[1]) == self.classifier.fit_facts_["data"])
         known = self.classifier.X_fit_
         return X.shape == known.shape and not (known != X).sum()
+
+    @property
+    def is_slim(self) -> bool:
+        """Whether the path and the rows of the fit were left behind."""
+        return is_slim(self.classifier)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the fit was: samples, reason, gap, separable, support; cv_error where there were folds."""
+        return fit_facts(self.classifier)
+
+    def slim(self) -> Model:
+        """Return the model with a slim classifier, its vectors rounded to float32 where that moves little."""
+        if self.is_slim:
+            return self
+        pipeline = Pipeline([("prepare", self.prepare), ("classify", self.classifier.slim(rounded=True))])
+        return replace(self, pipeline=pipeline, rows=self.rows[:0])
 
     def remarks(self, table: Table) -> list[str]:
         """Return a sentence for every column with values that the model has not seen."""
@@ -138,7 +162,7 @@ class Model:
 
         With a scorer other than the accuracy, of 1 − score.
         """
-        return as_choice(self.classifier).error
+        return None if self.is_slim else as_choice(self.classifier).error
 
     @property
     def gap(self) -> np.ndarray:
@@ -154,11 +178,22 @@ class Model:
     @property
     def reason(self) -> str:
         """Why this step was chosen, in a sentence."""
-        return as_choice(self.classifier).reason
+        return str(
+            self.classifier.fit_facts_["reason"] if self.is_slim else as_choice(self.classifier).reason
+        )
 
-    def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the model to one file, whole or not at all."""
-        save(file, self)
+    def save(self, file: str | os.PathLike[str], *, keep: str = "model") -> None:
+        """Write the model to one file, whole or not at all; with its path, or without.
+
+        Parameters
+        ----------
+        file : str or path
+        keep : {"model", "path"}
+            "model" is all that predictions need, "path" the steps and the rows of the fit too.
+        """
+        if keep not in KEEP:
+            raise ValueError(f"keep must be one of {', '.join(KEEP)}, got {keep!r}.")
+        save(file, self if keep == "path" else self.slim())
 
     @classmethod
     def load(cls, file: str | os.PathLike[str]) -> Model:

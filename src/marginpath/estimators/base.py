@@ -38,6 +38,7 @@ from .callbacks import WATCHERS, CallbackSupportMixin, Progress, StepCallbacks, 
 from .choices import CHOICES, as_choice
 from .deciding import is_plain
 from .path_fit import Choice, Followed, Follower
+from .slimming import SlimMixin, require_path
 from .warm_start import defined_by, require_same
 
 
@@ -55,7 +56,7 @@ def _tells_probabilities(self: BasePathClassifier) -> bool:
     return True
 
 
-class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+class BasePathClassifier(SlimMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """A classifier that is one step of a path; subclasses say where the Gram matrix comes from."""
 
     #: What method="coordinate" runs on: kernel values of the "samples", or the "features".
@@ -232,6 +233,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
     @property
     def models_(self) -> ModelHistory:
         """The dual vectors of all steps: ``models_.u(step)``, and their 1/λ, ``models_.bound(step)``."""
+        require_path(self, "models_")
         assert self.path_.models is not None
         return self.path_.models
 
@@ -239,6 +241,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
     def separable_(self) -> bool | None:
         """True where a positive margin is proved, False where equal rows disagree, None where not known."""
         check_is_fitted(self)
+        require_path(self, "separable_")
         if np.all(self.margin_bounds_[0] > 0):
             return True
         counts = np.flatnonzero(self.models_.mass.max(axis=1) > 0)
@@ -293,7 +296,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
         self.schedule_, self.margin_proofs_ = followed.schedule, followed.proofs
         self.margin_bounds_ = followed.proofs.best
         self.__dict__.update(self._attributes_at(followed.step))
-        for name in ("cv_results_", "temperature_", "out_of_fold_"):
+        for name in ("cv_results_", "temperature_", "out_of_fold_", "fit_facts_", "compression_"):
             self.__dict__.pop(name, None)
         if (found := followed.validation) is not None:
             self.cv_results_ = _cv_results(followed.tried or (({}, found),))
@@ -309,6 +312,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
 
     def _require_step(self, step: int) -> None:
         check_is_fitted(self)
+        require_path(self, "A step")
         if step not in range(1, (last := self.path_.end) + 1):
             raise ValueError(f"step must be a whole number from 1 to n_iter_ = {last}, got {step!r}.")
 
@@ -334,6 +338,7 @@ class BasePathClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, m
 
     def _staged(self, X: Any) -> Iterator[Array]:
         """Yield the decision values (n, columns) after every step."""
+        require_path(self, "A staged method")
         rows = self._validated(X)
         coefs = [self.coefficients(step) for step in range(1, self.n_iter_ + 1)]
         values = self._decide_by(rows, beside(np.hstack(coefs), self.X_fit_))

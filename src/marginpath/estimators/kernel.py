@@ -20,6 +20,7 @@ from ..path.path import Status
 from ..prediction import Predictor, predictor_of
 from ..validation.widths import SquaredDistances, default_widths
 from .base import BasePathClassifier
+from .compression import CompressionMixin
 from .deciding import compiled_sums
 from .path_fit import Choice, Followed, Follower
 
@@ -27,7 +28,7 @@ _KERNELS = ("rbf", "poly", "linear", "laplacian", "cosine")
 
 
 @register
-class MarginPathClassifier(BasePathClassifier):
+class MarginPathClassifier(CompressionMixin, BasePathClassifier):
     """Large-margin kernel classifier that chooses its own amount of regularization.
 
     One run goes from a heavily regularized classifier to the maximum-margin one, through the SVM at every C;

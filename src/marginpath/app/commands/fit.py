@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from ...path.path import Status
-from ..tables import read
+from ..modelfile import KEEP
+from ..tables import NotThere, read
 from . import INTERRUPTED, fitting, summary
 from .talking import console, remarked, say, tell, told_plainly, writable
 
@@ -50,13 +51,21 @@ def fit(
     max_iter: fitting.MaxIter = None,
     time_limit: fitting.TimeLimit = None,
     seed: fitting.Seed = 0,
+    keep: Annotated[
+        str,
+        typer.Option(
+            "--keep",
+            metavar="WHAT",
+            help="What the file keeps: model, all that predictions need; or path, all steps and rows too.",
+        ),
+    ] = KEEP[0],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Fit a classifier to a table and store it, with all its steps.
+    """Fit a classifier to a table and store it.
 
     One run goes from a heavily regularized classifier to the maximum margin; cross-validation along the way
     chooses the step to keep. There is no C to set. Numbers are scaled, categories are one-hot encoded, and
-    both are stored with the model.
+    both are stored with the model. With --keep path, the file has all the steps for reports and --at.
     """
     settings = fitting.Settings(
         kernel=kernel,
@@ -76,12 +85,14 @@ def fit(
         categorical=tuple(categorical or ()),
     )
     with told_plainly():
+        if keep not in KEEP:
+            raise NotThere(f"--keep {keep} is none of {', '.join(KEEP)}.")
         file = writable(out or Path(f"{data.name.split('.')[0]}.model"))
         begin = time.perf_counter()
         table = read(data, target, drop=drop or (), missing=missing or (), format=format)
         with remarked() as remarks:
             model = fitting.fit_table(table, settings)
-        model.save(file)
+        model.save(file, keep=keep)
         found = {**summary.facts(model), "model": str(file), "remarks": remarks}
         found["seconds"] = round(time.perf_counter() - begin, 2)
     if as_json:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ..modelfile import Model
+from ..tables import NotThere
 from . import summary
 from .talking import console, say, tell, told_plainly
 
@@ -27,6 +28,8 @@ def inspect(
     """Say what a model is: its columns, its classes, the step that was kept and why."""
     with told_plainly():
         fitted = Model.load(model)
+        if steps and fitted.is_slim:
+            raise NotThere("--steps: the file has no steps. Write it with: marginpath fit --keep path")
         found = summary.facts(fitted)
     if fitted.age:
         tell(f"Note: {fitted.age}")

@@ -14,14 +14,14 @@ from ..modelfile import Model
 
 def facts(model: Model) -> dict[str, Any]:
     """Return what there is to know of a model, as JSON values."""
-    clf = model.classifier
+    clf, fit = model.classifier, model.facts
     lower, upper = (np.atleast_1d(part).astype(float).tolist() for part in clf.margin_bounds_)
     names = ["all"] if len(model.classes) == 2 else model.classes
     found = {
         "target": model.target,
         "fitted_on": model.source,
-        "rows": int(clf.X_fit_.shape[0]),
-        "features": int(clf.X_fit_.shape[1]),
+        "rows": fit["samples"],
+        "features": int(clf.n_features_in_),
         "numbers": list(model.columns.numbers),
         "categories": list(model.columns.categories),
         "classes": model.classes,
@@ -31,21 +31,18 @@ def facts(model: Model) -> dict[str, Any]:
         "stopping": clf.stopping,
         "steps": clf.n_iter_,
         "step": clf.step_,
-        "reason": model.reason,
+        "reason": fit["reason"],
         "C": _finite(clf.C_),
-        "gap": _finite(model.gap[clf.step_ - 1]),
+        "gap": _finite(fit["gap"]),
         "margin_bounds": {
             name: [_finite(a), _finite(b)] for name, a, b in zip(names, lower, upper, strict=True)
         },
-        "separable": clf.separable_,
-        "support": int(np.count_nonzero(clf.models_.u(clf.step_).any(axis=1))),
+        "separable": fit["separable"],
+        "support": fit["support"],
         "impute": model.impute,
         "versions": model.versions,
     }
-    if model.cv_error is not None:
-        mean, spread = model.cv_error
-        found |= {"cv_error": float(mean[clf.step_ - 1]), "cv_error_std": float(spread[clf.step_ - 1])}
-    return found
+    return found | {name: fit[name] for name in ("cv_error", "cv_error_std") if name in fit}
 
 
 def table(found: dict[str, Any], title: str) -> Table:
