@@ -37,6 +37,7 @@ NAMES = (
     "proofs",
     "gpu",
     "dask",
+    "predict",
     "accuracy",
     "path",
 )

@@ -12,6 +12,7 @@ from sklearn.metrics import confusion_matrix
 
 from ...estimators import as_choice
 from ..modelfile import Model
+from ..tables import NotThere
 from ..tables.reading import Table
 from .planes import Plane, decision_grid, extent, grid_shape, planes, staged
 from .suspects import states, suspicion
@@ -24,6 +25,8 @@ def content(model: Model, table: Table | None = None, pair: Sequence[str] | None
     """Return all the page knows; ``table`` has rows to judge the model by, with their classes."""
     clf = model.classifier
     if model.is_slim:
+        if pair is not None:
+            raise NotThere(f"There is no plane to draw. {MISSING}")
         return slim_content(model, table)
     steps = shown_steps(clf.n_iter_, clf.step_)
     judged = _judgements(model, table, steps)

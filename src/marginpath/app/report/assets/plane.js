@@ -180,7 +180,6 @@ canvas.addEventListener("pointermove", (event) => {
 canvas.addEventListener("pointerleave", () => { $("tip").hidden = true; });
 const planeNote = () => {
   const plane = data.planes[state.plane];
-  if (!plane && data.missing) $("plane-note").textContent = "The boundary is not in the file.";
   if (!plane) return;
   const drawn = data.points.row.length, n = data.settings[0][1];
   const part = drawn < +n.replaceAll(",", "") ? ` ${drawn} of the ${n} rows are drawn.` : "";
