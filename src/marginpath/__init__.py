@@ -20,7 +20,7 @@ from .path.checkpoint import Checkpoint
 from .path.path import Path, Status
 from .path.run import resume, run
 from .path.stopping import APriori, CertifiedMargin, Discrepancy, LeaveOneOut, NoImprovement, QuasiOptimality
-from .plotting import MarginDisplay, PathDisplay
+from .plotting import CompressionDisplay, MarginDisplay, PathDisplay
 from .problem import Problem
 from .schedules import Constant, GeometricDecay, LogDecay, PowerDecay
 from .solvers import (
@@ -49,6 +49,7 @@ __all__ = [
     "CertifiedMargin",
     "Checkpoint",
     "ClusterSweeps",
+    "CompressionDisplay",
     "Constant",
     "CoordinateDescent",
     "Cosine",

@@ -296,3 +296,17 @@ def test_two_classes_and_strange_names(driver, tmp_path):
     first = picture(page)
     go(page, 0 if fitted.classifier.step_ > 1 else 3)
     assert picture(page) != first
+
+
+def test_a_slim_model_shows_its_step_and_says_what_is_missing(driver, model, tmp_path):
+    fitted, table = model
+    for number, judged in enumerate((table, None)):
+        page = opened(driver, report.write(fitted.slim(), tmp_path / f"slim{number}.html", judged))
+        assert [entry for entry in page.get_log("browser") if entry["level"] == "SEVERE"] == []
+        assert "The file has only the kept step" in by_id(page, "reason").text
+        assert readout(page, "step").startswith(str(fitted.classifier.step_))
+        assert not by_id(page, "plane-card").is_displayed()
+        assert "not in the file" in by_id(page, "suspects-note").text
+        note = by_id(page, "confusion-note").text
+        assert ("of 50 rows" in note) == (judged is not None)
+        assert ("no rows to judge" in note) == (judged is None)

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from sklearn.datasets import make_moons
 
 import marginpath as mp
 from marginpath.estimators.compression import REFITS
-from marginpath.prediction.reduction import Pursuit, distance_bound
+from marginpath.prediction.reduction import Pursuit, difference_bounds
 
 
 def data(n=120, d=3, classes=2, dtype=np.float64, seed=0):
@@ -87,6 +88,17 @@ def test_the_projection_has_the_smallest_distance():
     exact = w @ K(S, S) @ w - 2 * w @ K(S, Z) @ v + v @ K(Z, Z) @ v
     assert small.compression_.distance[0] == pytest.approx(np.sqrt(exact), rel=1e-6)
     assert np.abs(K(Z, S) @ w - K(Z, Z) @ v).max() < 1e-7  # what is left is orthogonal to the vectors
+
+
+def test_the_bound_is_smaller_near_the_vectors():
+    X, y = make_moons(300, noise=0.2, random_state=0)
+    clf = fit(X, y)
+    small = clf.compress(len(clf.support_) // 2, refit="projection")
+    near, far = small.decision_bound(X), small.decision_bound(1e3 * np.ones((1, 2)))
+    assert far >= small.compression_.distance
+    assert np.median(near) < far / 10
+    assert np.all(small.decision_bound(small.support_vectors_) < 1e-2 * far)
+    assert np.mean(small.certain(X)) > 0.5
 
 
 def test_moons_need_few_vectors():
@@ -184,6 +196,20 @@ def test_more_vectors_than_there_are_change_nothing():
     assert same.compression_.distance[0] < 1e-4
 
 
+@pytest.mark.parametrize("support", [0, 1])
+def test_almost_no_vectors(support):
+    X, y = data(40)
+    clf = fit(X, y)
+    clf.support_, clf.dual_coef_ = clf.support_[:support], clf.dual_coef_[:, :support]
+    for size in ({"n_vectors": 1}, {"tol": 0.0}):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "n_vectors")
+            small = clf.compress(**size)
+        assert small.compression_.n_vectors == support
+        assert np.array_equal(small.decision_function(X), clf.decision_function(X))
+        assert small.certain(X).all()
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -256,18 +282,17 @@ def test_the_bound_holds_on_a_million_rows(dtype, classes):
         assert all(holds(clf, small, rows) for small in models)
 
 
-def test_distance_bound_is_one_where_differences_cancel():
+def test_the_distance_is_bounded_where_differences_cancel():
     rng = np.random.default_rng(0)
     for _ in range(50):
         X = rng.standard_normal((20, 2)) * 10.0 ** rng.uniform(-6, 2)
         V = rng.standard_normal((20, 3)) * 10.0 ** rng.uniform(-8, 8, (1, 3))
         V[10:] = -V[:10]
         X[10:] = X[:10] + 1e-9 * rng.standard_normal((10, 2))
-        exact = np.longdouble(0)
         D = X.astype(np.longdouble)
         K = np.exp(-((D[:, None] - D[None]) ** 2).sum(axis=2) / 2)
         exact = np.sqrt(np.maximum(np.einsum("ij,ik,kj->j", V, K, V), 0))
-        assert np.all(distance_bound(mp.TiledGram(X, mp.Gaussian(1.0)), V) >= exact)
+        assert np.all(difference_bounds(mp.TiledGram(X, mp.Gaussian(1.0)), V).distance >= exact)
 
 
 def test_pursuit_stops_where_nothing_is_left():

@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..arrays import beside, to_numpy
+from ..arrays import beside, blocks, to_numpy
 from ..files.records import register
 from ..gram.base import SLACK, Gram
 from ..gram.choose import diagonal_of
@@ -22,7 +22,7 @@ from ..gram.tiled import TiledGram, kernel_diagonal
 from ..kernels.functions import Gaussian, Polynomial
 from ..parallel import one_blas_thread
 from ..prediction.distillation import Distillation
-from ..prediction.reduction import Pursuit, Reduced, distance_bound
+from ..prediction.reduction import Difference, Pursuit, Reduced, Span, difference_bounds
 from .slimming import require_path
 
 #: How coefficients are found: by the smallest ‖w − w̃‖, or by the labels of the training rows.
@@ -31,6 +31,7 @@ REFITS = ("projection", "coefficients", "vectors")
 _ROWS = 6000  # training rows that a refit looks at
 _FOLDS = 3  # of them, to choose between refits
 _SEED = 0
+_BLOCK = 2**22  # kernel values that a bound looks at together
 _UPWARDS = 1 + 2.0**-48  # more than a few roundings take away
 
 
@@ -47,6 +48,8 @@ class Compression:
         "projection", "coefficients" or "vectors"; see :meth:`MarginPathClassifier.compress`.
     distance : array (columns,)
         Upper bounds on ‖w − w̃‖.
+    residual : array (columns,)
+        Upper bounds on |f − f̃|, up to rounding, at the vectors themselves: next to 0 for a projection.
     rounding : array (columns,)
         What rounding can do to the two decision values, over √k(x, x).
     constant : array (columns,)
@@ -62,16 +65,32 @@ class Compression:
     n_vectors: int
     refit: str
     distance: np.ndarray
+    residual: np.ndarray
     rounding: np.ndarray
     constant: np.ndarray
     changed: float | None
     accuracy_before: float | None
     accuracy_after: float | None
 
-    def bound(self, diagonal: np.ndarray) -> np.ndarray:
-        """Return bounds (n, columns) on |f(x) − f̃(x)|, from k(x, x) of every row, itself an upper bound."""
+    def bound(
+        self, diagonal: np.ndarray, distances: tuple[np.ndarray, np.ndarray] | None = None
+    ) -> np.ndarray:
+        """Return bounds (n, columns) on |f(x) − f̃(x)|.
+
+        Parameters
+        ----------
+        diagonal : array (n,)
+            k(x, x) of every row, or more.
+        distances : pair of arrays (n,), optional
+            The distance of φ(x) from Σ_j a_j φ(z_j), z_j being the vectors, and Σ_j |a_j|, for any a: then
+            |⟨w − w̃, φ(x)⟩| ≤ ‖w − w̃‖ distance + Σ_j |a_j| |f(z_j) − f̃(z_j)|.
+        """
         roots = np.sqrt(np.maximum(diagonal, 0))
-        return np.asarray(_UPWARDS * np.outer(roots, self.distance + self.rounding) + self.constant)
+        exact = np.outer(roots, self.distance)
+        if distances is not None:
+            near, size = distances
+            exact = np.fmin(exact, np.outer(near, self.distance) + np.outer(size, self.residual))
+        return np.asarray(_UPWARDS * (exact + np.outer(roots, self.rounding)) + self.constant)
 
 
 @dataclass(frozen=True)
@@ -106,7 +125,7 @@ class Compressor:
 
     def block(self, index: np.ndarray) -> np.ndarray:
         """Return the kernel values of all rows with some of them, in float64."""
-        if self.kernel is None:
+        if self.kernel is None or not len(index):
             return np.asarray(self.X[:, index], dtype=np.float64)
         return np.asarray(self.kernel(self.X, self.X[index]), dtype=np.float64)
 
@@ -164,11 +183,13 @@ class Compressor:
             small.X_fit_, small.support_ = beside(vectors, clf.X_fit_), np.arange(coef.shape[1])
         changed = self._labels(candidate.values) != self._labels(self.values)
         has_rows = self.codes is not None
+        difference = self._difference(candidate, coef.astype(np.float64))
         small.compression_ = Compression(
             n_before=len(self.support),
             n_vectors=coef.shape[1],
             refit=candidate.refit,
-            distance=self._distance(candidate, coef.astype(np.float64)),
+            distance=difference.distance,
+            residual=difference.values.max(axis=0, initial=0.0),
             rounding=self._rounding(candidate, coef.astype(np.float64)),
             constant=8 * float(np.finfo(dtype).eps) * np.abs(self.intercept),
             changed=float(changed.mean()) if has_rows else None,
@@ -192,16 +213,20 @@ class Compressor:
             values = values + np.where(known, held_out - self.intercept - self.values, 0)
         return np.asarray(self._labels(values) == self.codes)
 
-    def _distance(self, candidate: Candidate, coef: np.ndarray) -> np.ndarray:
-        """Return the upper bounds on ‖w − w̃‖, of the coefficients as they are kept."""
+    def _difference(self, candidate: Candidate, coef: np.ndarray) -> Difference:
+        """Return what is certain of w − w̃, of the coefficients as they are kept, and at their vectors."""
+        if not len(self.support):
+            return Difference(np.zeros(len(self.coef)), np.zeros((0, len(self.coef))))
         if candidate.vectors is not None:
             rows = np.concatenate([self.X[self.support], candidate.vectors])
-            return distance_bound(self._gram(rows), np.concatenate([self.coef, -coef], axis=1).T)
-        V = np.zeros((len(self.values), len(self.coef)))
-        V[self.support] = self.coef.T
-        V[candidate.chosen] -= coef.T
+            found = difference_bounds(self._gram(rows), np.concatenate([self.coef, -coef], axis=1).T)
+            return found._replace(values=found.values[len(self.support) :])
+        own = np.searchsorted(self.support, candidate.chosen)
+        V = self.coef.T.copy()
+        V[own] -= coef.T
         rows = self.X[np.ix_(self.support, self.support)] if self.kernel is None else self.X[self.support]
-        return distance_bound(self._gram(rows), V[self.support])
+        found = difference_bounds(self._gram(rows), V)
+        return found._replace(values=found.values[own])
 
     def _gram(self, rows: Any) -> Gram:
         return Gram.from_matrix(rows) if self.kernel is None else TiledGram(rows, self.kernel)
@@ -352,10 +377,10 @@ class CompressionMixin:
         Returns
         -------
         array
-            Of the shape of ``decision_function(X)``: ‖w − w̃‖ √k(x, x), and what rounding can add.
+            Of the shape of ``decision_function(X)``: ‖w − w̃‖ √k(x, x), or less where x is near the vectors,
+            and what rounding can add.
         """
-        rows = self._validated(X)
-        bound = self.compression_.bound(_diagonal_bound(self, rows.X, diagonal))
+        bound = _bound(self, self._validated(X).X, diagonal)
         return np.asarray(bound[:, 0] if bound.shape[1] == 1 else bound)
 
     @available_if(_is_compressed)
@@ -378,17 +403,25 @@ class CompressionMixin:
         return np.asarray(lowest > others.max(axis=1))
 
 
-def _diagonal_bound(classifier: Any, X: Any, diagonal: Any) -> np.ndarray:
-    """Return k(x, x) of every row, rounded up."""
+def _bound(classifier: Any, X: Any, diagonal: Any) -> np.ndarray:
+    """Return the bounds (n, columns), some rows at a time."""
+    found: Compression = classifier.compression_
     if classifier.kernel == "precomputed":
         if diagonal is None:
             raise ValueError(
                 "The bound on a decision value needs k(x, x) of every row, which a precomputed kernel does "
                 "not tell. Pass diagonal=, an array of them."
             )
-        return np.asarray(diagonal, dtype=np.float64)
-    kernel = classifier._resolved_kernel()
-    rows: Any = ArrayRows(X).to_compare(np.arange(X.shape[0]))
-    terms = X.shape[1] * getattr(kernel, "degree", 1) + 96
-    diagonal = diagonal_of(rows.astype(np.float64), kernel)
-    return np.asarray(diagonal * (1 + terms * float(np.finfo(np.float64).eps)))
+        return found.bound(np.asarray(diagonal, dtype=np.float64))
+    kernel, k = classifier._resolved_kernel(), found.n_vectors
+    terms = X.shape[1] * getattr(kernel, "degree", 1) + k + 96
+    rounding = terms * float(np.finfo(np.float64).eps)
+    rows: Any = ArrayRows(X).to_compare(np.arange(X.shape[0])).astype(np.float64)
+    vectors: Any = samples_of(classifier.X_fit_).to_compare(classifier.support_)
+    span = Span(vectors.astype(np.float64), kernel, rounding) if k else None
+    out = np.empty((rows.shape[0], len(found.distance)))
+    for a, b in blocks(len(out), max(1, _BLOCK // max(1, k))):
+        diagonal = diagonal_of(rows[a:b], kernel) * (1 + rounding)
+        with np.errstate(over="ignore", invalid="ignore"):  # a bound that is no number gives way to the other
+            out[a:b] = found.bound(diagonal, None if span is None else span.distances(rows[a:b], diagonal))
+    return out

@@ -139,6 +139,10 @@ class MarginPathClassifier(CompressionMixin, BasePathClassifier):
         The steps with a proof, and what is proved up to any step.
     separable_ : bool or None
         True where the lower bound is positive, False where equal samples have different labels.
+    compression_ : Compression
+        What :meth:`compress` has lost, proved and measured; of a compressed classifier only.
+    fit_facts_ : dict
+        What the fit was, of a classifier that :meth:`slim` or :meth:`compress` returned.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

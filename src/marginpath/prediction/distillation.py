@@ -21,7 +21,7 @@ _SHARPNESS = 2.0  # of the soft labels
 _CLIPPED = 2.0  # decision values beyond this are not followed by the start
 _RIDGE = 1e-6  # of the start, per row
 _JITTER = 1e-10  # of the mean of k(z, z)
-_STEPS, _FEWEST, _WORK = 600, 60, 2e11  # steps of the descent, and the products that they may take
+_STEPS, _FEWEST, _WORK = 600, 60, 1e11  # steps of the descent, and the products that they may take
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from ..gram.base import Gram
+from ..kernels.functions import Kernel
 
 _EPS = float(np.finfo(np.float64).eps)
 _RANK = 1e-10  # of k(z, z): a vector whose distance from the others is less adds nothing but rounding
@@ -79,7 +80,7 @@ class Pursuit:
                 room > floor, (g[self.candidates] ** 2).sum(axis=1) / np.maximum(room, floor), -1
             )
             j = self.candidates[np.argmax(gains)]
-            if gains.max() <= 0:
+            if t and gains.max() <= 0:  # one vector there is, even of w = 0
                 return
             root = np.sqrt(left[j])
             factor[:, t] = (self.column(int(j)) - factor[:, :t] @ factor[j, :t]) / root
@@ -98,16 +99,71 @@ def _coefficients(triangle: np.ndarray, shares: np.ndarray) -> np.ndarray:
     return np.asarray(solve_triangular(triangle, shares, trans="T", lower=True).T)
 
 
-def distance_bound(gram: Gram, V: np.ndarray) -> np.ndarray:
-    """Return an upper bound on ‖Σ_j V_jk φ(z_j)‖ for every column k, rounding included.
+class Difference(NamedTuple):
+    """What is certain of v = Σ_j V_jk φ(z_j), for every column k, rounding included.
+
+    Attributes
+    ----------
+    distance : array (columns,)
+        Upper bounds on ‖v‖.
+    values : array (vectors, columns)
+        Upper bounds on |⟨v, φ(z_j)⟩|.
+    """
+
+    distance: np.ndarray
+    values: np.ndarray
+
+
+def difference_bounds(gram: Gram, V: np.ndarray) -> Difference:
+    """Return what is certain of Σ_j V_jk φ(z_j), where the Gram matrix is that of the z_j.
 
     Examples
     --------
     >>> import marginpath as mp
     >>> gram = mp.Gram.from_kernel(np.array([[0.0], [1.0]]), mp.Gaussian(1.0))
-    >>> distance_bound(gram, np.array([[1.0, 3.0], [-1.0, 4.0]])).round(6)
+    >>> difference_bounds(gram, np.array([[1.0, 3.0], [-1.0, 4.0]])).distance.round(6)
     array([0.887096, 6.289415])
     """
     exponent = np.frexp(np.maximum((gram.roots[:, None] * np.abs(V)).max(axis=0), np.abs(V).max(axis=0)))[1]
-    scaled = gram.enclose(np.ldexp(V, -exponent)).high  # √K_ii |V_i| ≤ 1
-    return np.asarray(np.ldexp((1 + 8 * _EPS) * scaled, exponent))
+    enclosure = gram.enclose(np.ldexp(V, -exponent))  # √K_ii |V_i| ≤ 1
+    values = (1 + 8 * _EPS) * (np.abs(enclosure.product) + enclosure.error)
+    return Difference(
+        np.ldexp((1 + 8 * _EPS) * enclosure.high, exponent), np.asarray(np.ldexp(values, exponent))
+    )
+
+
+class Span:
+    """The span of some φ(z_j): how far from it a φ(x) is, rounding included.
+
+    What is orthogonal to it sees no more of φ(x) than that distance.
+
+    Parameters
+    ----------
+    vectors : array (k, d)
+    kernel : Kernel
+    rounding : float
+        How far kernel values and sums of them may be off, over √k(x, x) √k(z, z).
+
+    Examples
+    --------
+    >>> from marginpath import Gaussian
+    >>> span = Span(np.array([[0.0], [1.0]]), Gaussian(1.0), 1e-13)
+    >>> distance, size = span.distances(np.array([[0.5], [9.0]]), np.ones(2))
+    >>> distance.round(3), size.round(3)
+    (array([0.175, 1.   ]), array([1.099, 0.   ]))
+    """
+
+    def __init__(self, vectors: Any, kernel: Kernel, rounding: float) -> None:
+        self.vectors, self.kernel, self.rounding = vectors, kernel, rounding
+        self.square = np.asarray(kernel(vectors, vectors), dtype=np.float64)
+        self.roots = np.sqrt(np.diagonal(self.square))
+        jitter = _RANK * float(np.mean(self.roots**2)) * np.eye(len(self.square))
+        self._factor = cho_factor(self.square + jitter, lower=True)
+
+    def distances(self, X: Any, diagonal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return min ‖φ(x) − Σ_j a_j φ(z_j)‖, or a little more, and Σ_j |a_j|; k(x, x) is the diagonal."""
+        block = np.asarray(self.kernel(X, self.vectors), dtype=np.float64)
+        a = cho_solve(self._factor, block.T).T  # the bound holds for any a, so that its rounding is no matter
+        squared = diagonal - 2 * (a * block).sum(axis=1) + ((a @ self.square) * a).sum(axis=1)
+        size = np.sqrt(diagonal) + np.abs(a) @ self.roots
+        return np.sqrt(np.maximum(squared, 0) + 4 * self.rounding * size**2), np.abs(a).sum(axis=1)

@@ -95,6 +95,7 @@ def _contestants(use: Callable[[Any, np.ndarray], Any], target: float) -> Iterat
         def prepare(fitted: Fitted) -> tuple[Any, Fitted]:
             if id(fitted) not in made:
                 made[id(fitted)] = make(fitted)
+                made[id(fitted)].predict(fitted.rows[:1])  # what is packed once is packed now
             return made[id(fitted)], fitted
 
         def run(ready: tuple[Any, Fitted]) -> Any:
