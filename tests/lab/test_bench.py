@@ -363,7 +363,7 @@ def invoke(monkeypatch):
     return invoke
 
 
-SLOW = ("dask", "tuned", "widths")
+SLOW = ("dask", "predict", "tuned", "widths")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pickle
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -54,36 +54,42 @@ class Fitted:
     classifier: Any
     rows: np.ndarray
 
+    @cached_property
+    def compressed(self) -> Any:
+        """The classifier with a tenth of its vectors."""
+        return _compressed(self)
+
 
 def tasks(quick: bool) -> Iterator[Task]:
     """Yield one row and a batch of the first sets, and fewer vectors of all of them."""
-    small = _fitted(_synthetic, True)
-    for load in (_synthetic, partial(sets.mnist, 3, 5), _htru2):
-        fitted = _fitted(load, quick)
-        size = f"{len(fitted.classifier.support_):,} vectors, {fitted.rows.shape[1]} features"
-        name = f"{fitted.data.name}, {size}"
+    digits, others = partial(sets.mnist, 3, 5), partial(sets.mnist, 4, 9)
+    fitted = cache(partial(_fitted, quick=quick))
+    small = _fitted(_synthetic, quick=True)
+    for load in (_synthetic, digits, _htru2):
+        name, rows = _title(fitted(load)), len(fitted(load).rows)
         calls = CALLS // 10 if quick else CALLS
-        yield Task(
-            f"one row × {calls:,}: {name}", fitted, small, list(_contestants(partial(_one, calls), 2.0))
-        )
-        yield Task(f"{len(fitted.rows):,} rows: {name}", fitted, small, list(_contestants(_many, 1.0)))
-    loaders: list[Callable[[], Dataset]] = [partial(sets.mnist, 3, 5), partial(sets.mnist, 4, 9)]
-    loaders += [partial(_more, name) for name in MORE if own_file(f"more/{name}.npz") is not None]
-    for load in loaders[: 2 if quick else None]:
-        fitted = _fitted(load, quick)
+        one, many = partial(_one, calls), _many
+        yield Task(f"one row × {calls:,}: {name}", fitted(load), small, list(_contestants(one, 2.0)))
+        yield Task(f"{rows:,} rows: {name}", fitted(load), small, list(_contestants(many, 1.0)))
+    more = [partial(_more, name) for name in MORE if own_file(f"more/{name}.npz") is not None]
+    for load in (digits, others, *([] if quick else more)):
         contestants = [
             Contestant(COMPRESSED, _compressed, _judge_compressed),
             Contestant(LANDMARKS, _landmarks, _judge_landmarks),
         ]
-        yield Task(f"fewer vectors: {fitted.data.name}", fitted, small, contestants)
+        yield Task(f"fewer vectors: {fitted(load).data.name}", fitted(load), small, contestants)
 
 
-@cache
-def _fitted(load: Callable[[], Dataset], quick: bool) -> Fitted:
+def _fitted(load: Callable[[], Dataset], *, quick: bool) -> Fitted:
     data = sets.sized(load(), quick)
     classifier = mp.MarginPathClassifier(random_state=0).fit(data.X, data.y)
     drawn = np.random.default_rng(0).integers(len(data.X), size=1000 if quick else BATCH)
     return Fitted(data, classifier, np.ascontiguousarray(data.X[drawn]))
+
+
+def _title(fitted: Fitted) -> str:
+    vectors = len(fitted.classifier.support_)
+    return f"{fitted.data.name}, {vectors:,} vectors, {fitted.rows.shape[1]} features"
 
 
 def _contestants(use: Callable[[Any, np.ndarray], Any], target: float) -> Iterator[Contestant]:
@@ -105,13 +111,12 @@ def _contestants(use: Callable[[Any, np.ndarray], Any], target: float) -> Iterat
         return Contestant(name, run, _judge, prepare, **settings)
 
     yield contestant(OURS, lambda fitted: fitted.classifier)
-    yield contestant(COMPRESSED, _compressed)
+    yield contestant(COMPRESSED, lambda fitted: fitted.compressed)
     for name, find in (("SVC", peers.scikit_svc), ("intelex SVC", peers.intelex_svc)):
         yield contestant(name, partial(_svc, find), needs=find, target=target)
     yield contestant("onnxruntime", OnnxModel, needs=_runtime, target=1.0)
-    yield contestant(
-        "onnxruntime, compressed", lambda fitted: OnnxModel(fitted, _compressed(fitted)), needs=_runtime
-    )
+    small = partial(OnnxModel, compressed=True)
+    yield contestant("onnxruntime, compressed", small, needs=_runtime)
 
 
 def _one(calls: int, predict: Callable[[Any], Any], rows: np.ndarray) -> None:
@@ -126,10 +131,10 @@ def _many(predict: Callable[[Any], Any], rows: np.ndarray) -> None:
 class OnnxModel:
     """A classifier in onnxruntime."""
 
-    def __init__(self, fitted: Fitted, classifier: Any = None) -> None:
+    def __init__(self, fitted: Fitted, compressed: bool = False) -> None:
         from marginpath.export.onnx import to_onnx
 
-        graph = to_onnx(classifier or fitted.classifier, fitted.rows)
+        graph = to_onnx(fitted.compressed if compressed else fitted.classifier, fitted.rows)
         self.bytes = graph.SerializeToString()
         self.opset = max(entry.version for entry in graph.opset_import)
         self.session = _runtime().InferenceSession(self.bytes, providers=["CPUExecutionProvider"])
