@@ -14,6 +14,7 @@ from sklearn.utils import get_tags
 from ..arrays import all_finite
 from ..prediction import Predictor
 
+_FEW = 2**14
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 #: What was packed for each classifier, and of what; beside it, so that no file or copy carries it.
@@ -40,7 +41,12 @@ def is_plain(classifier: Any, X: Any) -> bool:
         return False
     if "feature_names_in_" in known:  # of which scikit-learn has to warn
         return False
-    return get_config()["assume_finite"] or all_finite(X if type(X) is np.ndarray else X.data)
+    return get_config()["assume_finite"] or _is_finite(X if type(X) is np.ndarray else X.data)
+
+
+def _is_finite(values: np.ndarray) -> bool:
+    """Whether no value is NaN or infinite; of a few rows, without a guard against sums that overflow."""
+    return bool(np.isfinite(values).all()) if values.size < _FEW else all_finite(values)
 
 
 def compiled_sums(
