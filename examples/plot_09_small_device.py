@@ -49,7 +49,7 @@ for name, model in (("whole path", clf), ("slim", clf.slim()), ("compressed", sm
 # any row and with all rounding in it. It is small where many vectors are left, and ``refit="projection"`` makes it
 # smallest. Rows whose decision value is larger certainly keep their label.
 
-sizes = np.linspace(0.4, 0.95, 8) * len(clf.support_)
+sizes = np.geomspace(4, 0.9 * len(clf.support_), 9).astype(int)
 models = [clf.compress(int(size), refit="projection") for size in sizes]
 certain = [100 * np.mean(model.certain(X_new)) for model in models]
 same = [100 * np.mean(model.predict(X_new) == clf.predict(X_new)) for model in models]
@@ -57,6 +57,6 @@ same = [100 * np.mean(model.predict(X_new) == clf.predict(X_new)) for model in m
 figure, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 ax.plot(sizes, same, "o-", color="#0072B2", label="same label as before")
 ax.plot(sizes, certain, "s--", color="#D55E00", label="certainly so")
-ax.set(xlabel="vectors", ylabel="% of the new rows", title="What is proved about the labels")
+ax.set(xscale="log", xlabel="vectors", ylabel="% of the new rows", title="What is proved about the labels")
 ax.legend(frameon=False)
 plt.show()
