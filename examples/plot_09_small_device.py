@@ -2,8 +2,8 @@
 A model for a small device
 ==========================
 
-A wrist band tells walking from standing by a classifier that has to fit into a few kilobytes. The one that was
-fitted keeps hundreds of vectors. A few of them, with other coefficients, do nearly the same.
+A wrist band tells walking from standing by a classifier that has to fit into a few kilobytes. The one that
+was fitted keeps hundreds of vectors. A few of them, with other coefficients, do nearly the same.
 """
 
 import pickle
@@ -46,8 +46,8 @@ for name, model in (("whole path", clf), ("slim", clf.slim()), ("compressed", sm
 
 # %%
 # The compressed classifier comes with a bound on how far its decision values can be from those of before, for
-# any row and with all rounding in it. It is small where many vectors are left, and ``refit="projection"`` makes it
-# smallest. Rows whose decision value is larger certainly keep their label.
+# any row and with all rounding in it; ``refit="projection"`` makes it smallest. Rows whose decision value is
+# larger certainly keep their label.
 
 sizes = np.geomspace(4, 0.9 * len(clf.support_), 9).astype(int)
 models = [clf.compress(int(size), refit="projection") for size in sizes]
