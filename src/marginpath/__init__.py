@@ -7,7 +7,7 @@ the regularization.
 from . import datasets, experimental, metrics, noise, regression, theory
 from .certificates.bounds import duality_gap, margin_bounds
 from .certificates.maximum_margin import MarginStatus, MaximumMargin, maximum_margin
-from .estimators import LinearMarginPathClassifier, MarginPathClassifier
+from .estimators import Compression, LinearMarginPathClassifier, MarginPathClassifier
 from .gram.base import Gram
 from .gram.choose import with_gram
 from .gram.device import DeviceTiledGram
@@ -49,6 +49,7 @@ __all__ = [
     "CertifiedMargin",
     "Checkpoint",
     "ClusterSweeps",
+    "Compression",
     "CompressionDisplay",
     "Constant",
     "CoordinateDescent",

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_moons
 
 import marginpath as mp
-from marginpath.estimators.compression import REFITS
+from marginpath.estimators.compressor import REFITS
 from marginpath.prediction.reduction import Pursuit, difference_bounds
 
 

@@ -2,7 +2,8 @@
 
 from .callbacks import watched
 from .choices import as_choice
+from .compressor import Compression
 from .kernel import MarginPathClassifier
 from .linear import LinearMarginPathClassifier
 
-__all__ = ["LinearMarginPathClassifier", "MarginPathClassifier", "as_choice", "watched"]
+__all__ = ["Compression", "LinearMarginPathClassifier", "MarginPathClassifier", "as_choice", "watched"]
