@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import marginpath as mp
-from marginpath.plotting import MarginDisplay, PathDisplay
+from marginpath.plotting import CompressionDisplay, MarginDisplay, PathDisplay
 
 plt = pytest.importorskip("matplotlib.pyplot", reason="install marginpath[plot] to test it")
 
@@ -175,3 +175,19 @@ def test_a_missing_package_is_named(moons, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"marginpath\[plot\]"):
         PathDisplay.from_estimator(moons[2])
+
+
+def test_fewer_vectors_are_drawn_with_their_errors(moons):
+    X, y, clf = moons
+    fresh, truth = make_moons(200, noise=0.3, random_state=1)
+    display = CompressionDisplay.from_estimator(
+        make_pipeline("passthrough", clf), fresh, truth, sizes=[3, 12]
+    )
+    assert display.sizes.tolist() == [3, 12, len(clf.support_)]
+    assert display.errors["test"] == pytest.approx([1 - s.score(fresh, truth) for s in display.classifiers])
+    assert display.errors["out of fold"][-1] == pytest.approx(1 - np.mean((clf.out_of_fold_ > 0) == y))
+    assert display.changed[0] == np.mean(display.classifiers[0].predict(X) != clf.predict(X))
+    assert np.allclose(drawn(display.ax_, "test"), 100 * display.errors["test"])
+    assert len(CompressionDisplay.from_estimator(clf).sizes) > 4
+    with pytest.raises(AttributeError, match="training samples"):
+        CompressionDisplay.from_estimator(clf.slim())

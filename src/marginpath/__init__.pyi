@@ -4,6 +4,7 @@ from .certificates.farkas import Farkas, nonseparability
 from .certificates.interpolation import interpolant_distance
 from .certificates.maximum_margin import MarginStatus, MaximumMargin, maximum_margin
 from .estimators import (
+    Compression,
     LinearMarginPathClassifier,
     LinearMarginPathRegressor,
     MarginPathClassifier,
@@ -21,7 +22,7 @@ from .path.checkpoint import Checkpoint
 from .path.path import Path, Status
 from .path.run import resume, run
 from .path.stopping import APriori, CertifiedMargin, Discrepancy, LeaveOneOut, NoImprovement, QuasiOptimality
-from .plotting import MarginDisplay, PathDisplay
+from .plotting import CompressionDisplay, MarginDisplay, PathDisplay
 from .problem import Problem
 from .regression_problem import RegressionProblem
 from .regularizers import ElasticNet, Ridge
@@ -56,6 +57,8 @@ __all__ = [
     "CertifiedMargin",
     "Checkpoint",
     "ClusterSweeps",
+    "Compression",
+    "CompressionDisplay",
     "Constant",
     "CoordinateDescent",
     "Cosine",

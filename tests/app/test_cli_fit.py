@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from marginpath.app import cli
 from marginpath.app.commands import fitting
 from marginpath.app.modelfile import Model
+from marginpath.validation.columns import OneVsOne
 
 PROGRAM = Path(sys.executable).with_name("marginpath")
 
@@ -55,9 +56,83 @@ def animals(tmp_path):
 
 @pytest.fixture
 def model(invoke, animals):
-    ran = invoke("fit", "animals.csv", "--target", "kind", "--kernel", "rbf", "-o", "a.model")
+    words = ["--target", "kind", "--kernel", "rbf", "-o", "a.model", "--keep", "path"]
+    ran = invoke("fit", "animals.csv", *words)
     assert ran.exit_code == 0, ran.output
     return ran
+
+
+@pytest.fixture
+def slim(invoke, model):
+    """Write the same model without its path."""
+    Model.load("a.model").save("slim.model")
+    return Model.load("slim.model")
+
+
+def test_fit_writes_a_slim_model_unless_told_otherwise(invoke, model, slim):
+    words = ["-t", "kind", "--kernel", "rbf", "-o", "b.model"]
+    assert invoke("fit", "animals.csv", *words).exit_code == 0
+    fitted = Model.load("b.model")
+    assert fitted.is_slim
+    assert not Model.load("a.model").is_slim
+    assert np.array_equal(fitted.classifier.dual_coef_, slim.classifier.dual_coef_)
+    assert Path("b.model").stat().st_size < Path("a.model").stat().st_size / 3
+    ran = invoke("fit", "animals.csv", *words, "--keep", "all")
+    assert ran.exit_code == 2
+    assert ran.stderr == "--keep all is none of model, path.\n"
+
+
+def test_a_slim_model_predicts_the_same(invoke, slim):
+    whole, small = (invoke("predict", name, "animals.csv") for name in ("a.model", "slim.model"))
+    assert small.exit_code == 0
+    assert [line.split(",")[0] for line in small.stdout.splitlines()] == [
+        line.split(",")[0] for line in whole.stdout.splitlines()
+    ]
+    assert "These are the rows it was fitted on" in small.stderr
+    ran = invoke("predict", "slim.model", "animals.csv", "--at", 2)
+    assert ran.exit_code == 2
+    assert "the file has no steps" in ran.stderr
+
+
+def test_a_slim_model_is_inspected_and_shown(invoke, slim):
+    whole, small = (
+        json.loads(invoke("inspect", name, "--json").stdout) for name in ("a.model", "slim.model")
+    )
+    assert small == whole
+    ran = invoke("inspect", "slim.model", "--steps")
+    assert ran.exit_code == 2
+    assert "--keep path" in ran.stderr
+    ran = invoke("report", "slim.model", "animals.csv")
+    assert ran.exit_code == 0, ran.output
+    page = Path("report.html").read_text("utf-8")
+    assert "The file has only the kept step" in page
+    assert '"kind":"training"' in page  # the table is the one of the fit
+    assert invoke("report", "slim.model").exit_code == 0
+    ran = invoke("report", "slim.model", "--plane", "ears,weight kg")
+    assert ran.exit_code == 2
+    assert "--keep path" in ran.stderr
+
+
+def test_five_classes_in_pairs(invoke):
+    rng = np.random.default_rng(0)
+    kind = rng.integers(5, size=200)
+    numbers = 3 * rng.normal(size=(5, 3))[kind] + rng.normal(size=(200, 3))
+    frame = pd.DataFrame(numbers, columns=list("abc")).assign(kind=np.array(list("vwxyz"))[kind])
+    frame.to_csv("five.csv", index=False)
+    ran = invoke("fit", "five.csv", "-t", "kind", "--kernel", "rbf")
+    assert ran.exit_code == 0, ran.output
+    assert "2 more: --json has them all" in ran.stdout
+    fitted = Model.load("five.model")
+    assert isinstance(fitted.classifier.columns_, OneVsOne)
+    assert fitted.is_slim
+    facts = json.loads(invoke("inspect", "five.model", "--json").stdout)
+    assert list(facts["margin_bounds"])[:2] == ["v or w", "v or x"]
+    assert len(facts["margin_bounds"]) == 10
+    assert list(facts["recall"]) == list("vwxyz")
+    assert invoke("predict", "five.model", "five.csv").exit_code == 0
+    assert invoke("report", "five.model", "five.csv").exit_code == 0
+    page = Path("report.html").read_text("utf-8")
+    assert '"v or w"' in page
 
 
 def test_what_a_beginner_meets(invoke, animals):
@@ -91,7 +166,7 @@ def test_what_a_beginner_meets(invoke, animals):
 
 
 def test_fit_for_machines(invoke, animals):
-    ran = invoke("fit", "animals.csv", "-t", "kind", "--drop", "animal_id", "--json")
+    ran = invoke("fit", "animals.csv", "-t", "kind", "--drop", "animal_id", "--keep", "path", "--json")
     found = json.loads(ran.stdout)
     fitted = Model.load("animals.model").classifier
     assert (found["step"], found["steps"]) == (fitted.step_, fitted.n_iter_)
@@ -181,7 +256,7 @@ def test_inspect(invoke, model):
 def test_inspect_marks_steps_that_are_not_what_their_c_says(invoke, model):
     fitted = Model.load("a.model")
     fitted.classifier.path_.rows["gap"][3] = np.float64(0.25)
-    fitted.save("b.model")
+    fitted.save("b.model", keep="path")
     ran = invoke("inspect", "b.model", "--steps")
     rows = [line.split("│") for line in ran.stdout.splitlines() if line.startswith("│")][
         -fitted.classifier.n_iter_ :

@@ -293,10 +293,12 @@ def test_what_a_wrong_command_does_not_import(tmp_path):
 
 def test_words_that_are_written_down_twice_agree():
     """The command line knows the options by heart, so that it needs no solver to refuse others."""
+    from marginpath.app.modelfile import KEEP
     from marginpath.estimators.choices import CHOICES
     from marginpath.tables import kinds
     from marginpath.validation.cross_validation import SELECTIONS
 
     assert (*CHOICES, "none") == options.STOPPING
     assert options.SELECTIONS == SELECTIONS
+    assert options.KEEP == KEEP
     assert (*options.KINDS, "left out") == kinds.KINDS

@@ -41,7 +41,7 @@ def model(table):
 
 @pytest.fixture
 def file(model, tmp_path):
-    model.save(tmp_path / "a.model")
+    model.save(tmp_path / "a.model", keep="path")
     return tmp_path / "a.model"
 
 
@@ -59,7 +59,7 @@ def file(model, tmp_path):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_all_of_a_model_comes_back(table, tmp_path, classifier):
     model = Model.fit(table, classifier, missing=["?"])
-    model.save(tmp_path / "a.model")
+    model.save(tmp_path / "a.model", keep="path")
     again = Model.load(tmp_path / "a.model")
     X = model.prepared(table)
     np.testing.assert_array_equal(again.prepared(table), X)
@@ -78,7 +78,7 @@ def test_a_sparse_model_comes_back(tmp_path):
     X = sp.random_array((40, 30), density=0.2, rng=np.random.default_rng(0), format="csr")
     table = Table("text.svm", X, np.arange(40) % 2, "label")
     model = Model.fit(table, mp.LinearMarginPathClassifier(random_state=0))
-    model.save(tmp_path / "a.model")
+    model.save(tmp_path / "a.model", keep="path")
     again = Model.load(tmp_path / "a.model")
     np.testing.assert_array_equal(again.pipeline.predict(X), model.pipeline.predict(X))
 

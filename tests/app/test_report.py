@@ -206,7 +206,8 @@ def test_a_constant_model_suspects_no_label():
     rng = np.random.default_rng(0)
     y = np.where(rng.random(300) < 0.05, "rare", "usual")
     table = Table("t", pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"]), y, "y")
-    model = Model.fit(table, mp.MarginPathClassifier(random_state=0))
+    with pytest.warns(UserWarning, match="No step has a better accuracy"):
+        model = Model.fit(table, mp.MarginPathClassifier(random_state=0))
     shown = content(model)
     assert shown["constant"]
     assert shown["suspects"] == []

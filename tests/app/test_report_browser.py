@@ -385,7 +385,22 @@ def test_a_constant_model_shows_no_labels_to_check(driver, tmp_path):
     rng = np.random.default_rng(0)
     y = np.where(rng.random(300) < 0.05, "rare", "usual")
     table = Table("t", pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"]), y, "y")
-    fitted = Model.fit(table, mp.MarginPathClassifier(random_state=0))
+    with pytest.warns(UserWarning, match="No step has a better accuracy"):
+        fitted = Model.fit(table, mp.MarginPathClassifier(random_state=0))
     page = opened(driver, report.write(fitted, tmp_path / "r.html"))
     assert "gives nearly every row to one class" in by_id(page, "suspects-note").text
     assert page.find_elements("css selector", "#suspects tbody tr") == []
+
+
+def test_a_slim_model_shows_its_step_and_says_what_is_missing(driver, model, tmp_path):
+    fitted, table = model
+    for number, judged in enumerate((table, None)):
+        page = opened(driver, report.write(fitted.slim(), tmp_path / f"slim{number}.html", judged))
+        assert [entry for entry in page.get_log("browser") if entry["level"] == "SEVERE"] == []
+        assert "The file has only the kept step" in by_id(page, "reason").text
+        assert readout(page, "step").startswith(str(fitted.classifier.step_))
+        assert not by_id(page, "plane-card").is_displayed()
+        assert "not in the file" in by_id(page, "suspects-note").text
+        note = by_id(page, "confusion-note").text
+        assert ("of 50 rows" in note) == (judged is not None)
+        assert ("no rows to judge" in note) == (judged is None)

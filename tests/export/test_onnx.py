@@ -176,3 +176,15 @@ def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "skl2onnx", None)
     with pytest.raises(ImportError, match=r"marginpath\[onnx\]"):
         register()
+
+
+@pytest.mark.parametrize("refit", ["projection", "vectors"])
+def test_a_compressed_classifier_is_a_small_graph(refit):
+    X, y = make_classification(400, 6, n_informative=4, n_redundant=0, flip_y=0.1, random_state=0)
+    clf = kernel_classifier("rbf").fit(X, y)
+    small = clf.compress(9, refit=refit)
+    whole, graph = (to_onnx(each, X) for each in (clf, small))
+    label, chance = outputs(graph, X)
+    assert np.array_equal(label, small.predict(X))
+    assert np.allclose(chance, small.predict_proba(X), rtol=0, atol=1e-9)
+    assert len(graph.SerializeToString()) < len(whole.SerializeToString()) / 4

@@ -363,7 +363,7 @@ def invoke(monkeypatch):
     return invoke
 
 
-SLOW = ("accuracy-tuned", "dask", "tuned", "widths")
+SLOW = ("accuracy-tuned", "dask", "predict", "tuned", "widths")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import os
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,17 +16,24 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler
 
 from ..estimators import as_choice, watched
+from ..estimators.slimming import fit_facts, is_slim
 from ..files.objects import load, save
 from ..files.records import register
+from ..gram.fingerprints import data_digest, row_codes
 from ..tables.classifier import best_fit
 from ..tables.encoder import ColumnReport, TableEncoder
 from ..tables.encodings import Number
 from ..tables.frames import columns_of, missing
 from ..tables.importance import Importance, permutation_importance
+from ..validation.columns import OneVsOne
+from . import quality
 from .tables.reading import Table, Unusable
 
 for _cls in (FunctionTransformer, MaxAbsScaler, Pipeline):
     register(_cls)  # what the preparation of a table is made of, beside the encoder
+
+#: What a file keeps: all that predictions need, or the whole path.
+KEEP = ("model", "path")
 
 
 @register
@@ -48,6 +55,8 @@ class Model:
         Which columns matter, where there are folds to tell.
     advice : tuple of str
         What the fit would change.
+    held_out : dict
+        What the folds said of rows that they did not see, where those rows were left behind.
     versions : dict
         Of the packages that wrote the file.
 
@@ -72,6 +81,7 @@ class Model:
     missing: tuple[str, ...] = ()
     importance: Importance | None = None
     advice: tuple[str, ...] = ()
+    held_out: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -118,6 +128,14 @@ class Model:
         return [str(label) for label in self.classifier.classes_]
 
     @property
+    def decisions(self) -> list[str]:
+        """What each column of the classifier decides: a class against the rest, or a pair of classes."""
+        columns = self.classifier.columns_
+        if isinstance(columns, OneVsOne):
+            return [f"{self.classes[a]} or {self.classes[b]}" for a, b in zip(*columns.pairs, strict=True)]
+        return [" or ".join(self.classes)] if columns.n_columns == 1 else self.classes
+
+    @property
     def columns(self) -> dict[str, ColumnReport]:
         """What was made of each column; empty where they have no names."""
         return getattr(self.prepare, "columns_", {})
@@ -156,8 +174,27 @@ class Model:
 
     def is_fitted_on(self, X: Any) -> bool:
         """Whether these are the prepared rows of the fit."""
+        if self.is_slim:
+            return bool(data_digest(row_codes(X), X.shape[1]) == self.classifier.fit_facts_["data"])
         fitted = self.classifier.X_fit_
         return X.shape == fitted.shape and not (fitted != X).sum()
+
+    @property
+    def is_slim(self) -> bool:
+        """Whether the path and the rows of the fit were left behind."""
+        return is_slim(self.classifier)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the fit was: samples, reason, gap, separable, support; cv_error where there were folds."""
+        return fit_facts(self.classifier)
+
+    def slim(self) -> Model:
+        """Return the model with a slim classifier, its vectors rounded to float32 where that moves little."""
+        if self.is_slim:
+            return self
+        pipeline = Pipeline([("prepare", self.prepare), ("classify", self.classifier.slim(rounded=True))])
+        return replace(self, pipeline=pipeline, rows=self.rows[:0], held_out=quality.facts(self))
 
     def remarks(self, table: Table) -> list[str]:
         """Return a sentence for every column with values of a kind that the model has not seen."""
@@ -192,7 +229,7 @@ class Model:
 
         With a scorer other than the accuracy, of 1 − score.
         """
-        return as_choice(self.classifier).error
+        return None if self.is_slim else as_choice(self.classifier).error
 
     @property
     def gap(self) -> np.ndarray:
@@ -208,11 +245,22 @@ class Model:
     @property
     def reason(self) -> str:
         """Why this step was chosen, in a sentence."""
-        return as_choice(self.classifier).reason
+        return str(
+            self.classifier.fit_facts_["reason"] if self.is_slim else as_choice(self.classifier).reason
+        )
 
-    def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the model to one file, whole or not at all."""
-        save(file, self)
+    def save(self, file: str | os.PathLike[str], *, keep: str = "model") -> None:
+        """Write the model to one file, whole or not at all; with its path, or without.
+
+        Parameters
+        ----------
+        file : str or path
+        keep : {"model", "path"}
+            "model" is all that predictions need, "path" the steps and the rows of the fit too.
+        """
+        if keep not in KEEP:
+            raise ValueError(f"keep must be one of {', '.join(KEEP)}, got {keep!r}.")
+        save(file, self if keep == "path" else self.slim())
 
     @classmethod
     def load(cls, file: str | os.PathLike[str]) -> Model:

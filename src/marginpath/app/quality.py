@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from .modelfile import Model
+if TYPE_CHECKING:
+    from .modelfile import Model
 
 #: A model that gives more than this share of its held-out rows to one class is as good as constant.
 CONSTANT = 0.995
@@ -80,7 +81,7 @@ def area(decision: np.ndarray, codes: np.ndarray) -> float | None:
 def facts(model: Model) -> dict[str, Any]:
     """Return balanced accuracy, area under the curve and recall of every class of held-out rows."""
     if (judged := held_out(model)) is None:
-        return {}
+        return dict(model.held_out)
     decision, codes = judged
     n = len(model.classes)
     confusion = np.zeros((n, n), dtype=int)

@@ -2,11 +2,13 @@
 
 from .callbacks import watched
 from .choices import as_choice
+from .compressor import Compression
 from .kernel import MarginPathClassifier
 from .linear import LinearMarginPathClassifier
 from .regressors import LinearMarginPathRegressor, MarginPathRegressor
 
 __all__ = [
+    "Compression",
     "LinearMarginPathClassifier",
     "LinearMarginPathRegressor",
     "MarginPathClassifier",

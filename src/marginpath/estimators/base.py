@@ -35,12 +35,14 @@ from ..validation.cross_validation import SELECTIONS
 from .callbacks import WATCHERS, CallbackSupportMixin, Progress, StepCallbacks, with_callbacks
 from .choices import CHOICES, as_choice
 from .cross_validated import cv_results, warn_of_majority
+from .deciding import is_plain
 from .decisions import CALIBRATED, DecisionsMixin
 from .path_fit import Choice, Followed, Follower
+from .slimming import SlimMixin, require_path
 from .warm_start import defined_by, require_same
 
 
-class BasePathClassifier(CallbackSupportMixin, DecisionsMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+class BasePathClassifier(SlimMixin, CallbackSupportMixin, DecisionsMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """A classifier that is one step of a path; subclasses say where the Gram matrix comes from."""
 
     #: What method="coordinate" runs on: kernel values of the "samples", or the "features".
@@ -195,6 +197,7 @@ class BasePathClassifier(CallbackSupportMixin, DecisionsMixin, BaseEstimator, me
     @property
     def models_(self) -> ModelHistory:
         """The dual vectors of all steps: ``models_.u(step)``, and their 1/λ, ``models_.bound(step)``."""
+        require_path(self, "models_")
         assert self.path_.models is not None
         return self.path_.models
 
@@ -202,6 +205,7 @@ class BasePathClassifier(CallbackSupportMixin, DecisionsMixin, BaseEstimator, me
     def separable_(self) -> bool | None:
         """True where a positive margin is proved, False where equal rows disagree, None where not known."""
         check_is_fitted(self)
+        require_path(self, "separable_")
         if np.all(self.margin_bounds_[0] > 0):
             return True
         counts = np.flatnonzero(self.models_.mass.max(axis=1) > 0)
@@ -264,7 +268,7 @@ class BasePathClassifier(CallbackSupportMixin, DecisionsMixin, BaseEstimator, me
         self.schedule_, self.margin_proofs_ = followed.schedule, followed.proofs
         self.margin_bounds_ = followed.proofs.best
         self.__dict__.update(self._attributes_at(followed.step))
-        for name in ("cv_results_", "out_of_fold_", *CALIBRATED):
+        for name in ("cv_results_", "out_of_fold_", "fit_facts_", "compression_", *CALIBRATED):
             self.__dict__.pop(name, None)
         if (validation := followed.validation) is not None:
             self.cv_results_ = cv_results(followed.tried or (({}, validation),))
@@ -281,6 +285,7 @@ class BasePathClassifier(CallbackSupportMixin, DecisionsMixin, BaseEstimator, me
 
     def _require_step(self, step: int) -> None:
         check_is_fitted(self)
+        require_path(self, "A step")
         if step not in range(1, (last := self.path_.end) + 1):
             raise ValueError(f"step must be a whole number from 1 to n_iter_ = {last}, got {step!r}.")
 
@@ -293,6 +298,8 @@ class BasePathClassifier(CallbackSupportMixin, DecisionsMixin, BaseEstimator, me
         return "csr" if get_tags(self).input_tags.sparse else False
 
     def _validated(self, X: Any) -> AnyRows:
+        if is_plain(self, X):
+            return rows_of(X)
         check_is_fitted(self)
         return rows_of(X).checked(partial(self._check, reset=False))
 
@@ -303,6 +310,7 @@ class BasePathClassifier(CallbackSupportMixin, DecisionsMixin, BaseEstimator, me
 
     def _staged(self, X: Any) -> Iterator[Array]:
         """Yield the decision values (n, columns) after every step."""
+        require_path(self, "A staged method")
         rows = self._validated(X)
         coefs = [self._expansion(step) for step in range(1, self.n_iter_ + 1)]
         values = self._decide_by(rows, beside(np.hstack(coefs), self.X_fit_))

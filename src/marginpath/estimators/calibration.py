@@ -187,7 +187,9 @@ def base_for(columns: Columns) -> type[Base]:
 @register
 @dataclass(frozen=True)
 class ConformalScores:
-    """How little the held-out samples were given to their class, 1 − p, and with what weight: both sorted.
+    """How little the held-out samples were given to their class, 1 − p, sorted, and the weights so far.
+
+    ``new`` is the weight of a new sample, that of the mean.
 
     A new sample is like one of them: with a class c in its set where 1 − p_c is at most their quantile, the
     set contains the right class as often as is asked for (Vovk et al., 2005).
@@ -201,17 +203,26 @@ class ConformalScores:
 
     scores: np.ndarray
     mass: np.ndarray
+    new: float
 
     @classmethod
     def of(cls, scores: np.ndarray, weight: np.ndarray) -> ConformalScores:
         """Sort the scores."""
         order = np.argsort(scores, kind="stable")
-        return cls(scores[order], np.cumsum(weight[order]))
+        return cls(scores[order], np.cumsum(weight[order]), float(weight.mean()))
+
+    def rounded(self, levels: int = 128) -> ConformalScores:
+        """Return so many quantiles, each the next one up: sets cover what is asked for, and 1/levels more."""
+        if len(self.scores) <= levels:
+            return self
+        counts = np.arange(1, levels + 1)
+        rows = np.minimum(np.searchsorted(self.mass, counts / levels * self.mass[-1]), len(self.mass) - 1)
+        above = np.nextafter(self.scores[rows].astype(np.float32), np.float32(np.inf)).astype(np.float64)
+        return ConformalScores(above, counts, self.new * levels / float(self.mass[-1]))
 
     def threshold(self, coverage: float) -> float:
         """Return the quantile, with a new sample at the very end; 1 where there are too few to say."""
-        mean = self.mass[-1] / len(self.mass)
-        row = np.searchsorted(self.mass, coverage * (self.mass[-1] + mean) * (1 - 1e-12))
+        row = np.searchsorted(self.mass, coverage * (self.mass[-1] + self.new) * (1 - 1e-12))
         return float(self.scores[row]) if row < len(self.scores) else 1.0
 
 

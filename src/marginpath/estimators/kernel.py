@@ -18,9 +18,12 @@ from ..gram.choose import diagonal_of, fits, with_gram
 from ..gram.samples import AnyRows, samples_of
 from ..kernels.functions import Gaussian, Kernel, Laplacian, Polynomial, as_kernel
 from ..path.path import Status
+from ..prediction import Predictor, predictor_of
 from ..validation.columns import OneVsOne
 from ..validation.widths import SquaredDistances, default_widths
 from .base import BasePathClassifier
+from .compression import CompressionMixin
+from .deciding import compiled_sums
 from .path_fit import Choice, Followed, Follower
 
 #: Samples times pairs of classes up to which "auto" compares the classes in pairs: with five folds, an array
@@ -30,7 +33,7 @@ _KERNELS = ("rbf", "poly", "linear", "laplacian", "cosine")
 
 
 @register
-class MarginPathClassifier(BasePathClassifier):
+class MarginPathClassifier(CompressionMixin, BasePathClassifier):
     """Large-margin kernel classifier that chooses its own amount of regularization.
 
     One run goes from a heavily regularized classifier to the maximum-margin one, through the SVM at every C;
@@ -165,6 +168,10 @@ class MarginPathClassifier(BasePathClassifier):
         The steps with a proof, and what is proved up to any step.
     separable_ : bool or None
         True where the lower bound is positive, False where equal samples have different labels.
+    compression_ : Compression
+        What :meth:`compress` has lost, proved and measured; of a compressed classifier only.
+    fit_facts_ : dict
+        What the fit was, of a classifier that :meth:`slim` or :meth:`compress` returned.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -385,7 +392,14 @@ class MarginPathClassifier(BasePathClassifier):
     def _decide(self, rows: AnyRows) -> Array:
         if self.kernel == "precomputed":
             return take_columns(rows.X, self.support_) @ self.dual_coef_.T + self.intercept_
+        parts = self.X_fit_, self.support_, self.kernel, self.gamma_
+        sums = compiled_sums(self, rows.X, self.dual_coef_, parts, self._predictor)
+        if sums is not None:
+            return sums + self.intercept_
         return self._product(rows, self.support_vectors_, self.dual_coef_.T) + self.intercept_
+
+    def _predictor(self) -> Predictor | None:
+        return predictor_of(self.support_vectors_, self._resolved_kernel())
 
     def _decide_by(self, rows: AnyRows, coefficients: Array) -> Array:
         if self.kernel == "precomputed":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ from ..files.records import register
 from ..gram.choose import diagonal_of, with_gram
 from ..gram.samples import AnyRows
 from ..kernels.functions import Linear
+from ..prediction import weights_of
 from .base import BasePathClassifier
+from .deciding import compiled_sums
 from .path_fit import Followed, Follower
 
 
@@ -119,7 +122,8 @@ margin_bounds_, margin_proofs_, separable_, n_features_in_, feature_names_in_
         return {**super()._attributes_at(step), "coef_": weights.T}
 
     def _decide(self, rows: AnyRows) -> Array:
-        return rows.product(self.coef_.T) + self.intercept_
+        sums = compiled_sums(self, rows.X, self.coef_, (self.coef_,), partial(weights_of, self.coef_))
+        return (rows.product(self.coef_.T) if sums is None else sums) + self.intercept_
 
     def _decide_by(self, rows: AnyRows, coefficients: Array) -> Array:
         return rows.product(self.X_fit_.T @ coefficients)

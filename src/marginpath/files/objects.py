@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
+from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +18,9 @@ from .fields import check_fields
 from .records import class_named, is_registered
 
 _FORMAT = 2
+_SMALL = 16  # numbers that are stored as they are
+_INLINE = 128  # bytes that need no array of their own
+_MANY = 64  # numbers, of which those that are not zero are stored alone
 _SPARSE = {cls.__name__: cls for cls in (sp.csr_array, sp.csr_matrix)}
 T = TypeVar("T")
 
@@ -55,6 +60,7 @@ def pack(value: Any) -> tuple[Any, dict[str, np.ndarray]]:
     """
     arrays: dict[str, np.ndarray] = {}
     names: dict[int, str] = {}
+    shorter: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}  # by id, with the array that has it
 
     def stored(array: np.ndarray) -> str:
         """Name an array; one that comes again has its name, and stays in ``arrays``, so that its id does."""
@@ -73,7 +79,17 @@ def pack(value: Any) -> tuple[Any, dict[str, np.ndarray]]:
         if isinstance(value, np.ndarray):
             if value.dtype.kind == "O":
                 return ["objects", list(value.shape), [describe(item) for item in value.ravel()]]
-            return ["array", stored(value)]
+            if value.nbytes <= _INLINE and value.dtype.kind in "biuf":
+                return ["bytes", value.dtype.str, list(value.shape), b64encode(value.tobytes()).decode()]
+            if _is_mostly_zero(value):
+                order: Literal["C", "F"] = "C" if value.flags.c_contiguous else "F"
+                flat = value.ravel(order=order)
+                used = flat.view(np.uint64) != 0
+                return ["few", list(value.shape), order, stored(np.packbits(used)), stored(flat[used])]
+            if id(value) not in shorter:
+                shorter[id(value)] = (value, narrowed(value))
+            small = shorter[id(value)][1]
+            return ["array", stored(value)] if small is None else ["wide", stored(small), value.dtype.str]
         if isinstance(value, np.generic):
             return ["scalar", stored(np.asarray(value))]
         if isinstance(value, slice):
@@ -144,6 +160,9 @@ def unpack(description: Any, arrays: dict[str, np.ndarray]) -> Any:
         "tuple": lambda items: tuple(restore(item) for item in items),
         "dict": lambda items: {restore(key): restore(item) for key, item in items},
         "array": lambda name: arrays[name],
+        "bytes": _from_bytes,
+        "few": lambda shape, order, bits, values: _from_few(shape, order, arrays[bits], arrays[values]),
+        "wide": lambda name, dtype: _widened(arrays[name], dtype),
         "scalar": lambda name: _scalar(arrays[name]),
         "objects": lambda shape, items: _objects(shape, [restore(item) for item in items]),
         "slice": _slice,
@@ -155,6 +174,51 @@ def unpack(description: Any, arrays: dict[str, np.ndarray]) -> Any:
         "record": restored_record,
     }
     return restore(description)
+
+
+def narrowed(array: np.ndarray) -> np.ndarray | None:
+    """Return numbers in a shorter type that holds every one of them exactly; None where there is none.
+
+    Examples
+    --------
+    >>> narrowed(np.arange(100)).dtype, narrowed(np.linspace(0, 1, 100)) is None
+    (dtype('uint8'), True)
+    """
+    if array.size < _SMALL or array.dtype not in (np.float64, np.int64):
+        return None
+    if array.dtype == np.int64:
+        dtype = np.result_type(np.min_scalar_type(array.min()), np.min_scalar_type(array.max()))
+        return array.astype(dtype) if dtype.kind in "iu" and dtype.itemsize < 8 else None
+    with np.errstate(over="ignore"):
+        small = array.astype(np.float32)
+    return small if np.array_equal(small, array) else None  # NaN stays as it is
+
+
+def _is_mostly_zero(array: np.ndarray) -> bool:
+    """Whether a map of zeros and the other numbers take less room: coefficients of pairs of classes do."""
+    if array.dtype != np.float64 or not array.flags.forc or array.size < _MANY:
+        return False
+    return bool(2 * np.count_nonzero(array) < array.size)
+
+
+def _from_bytes(dtype: Any, shape: list[int], text: str) -> np.ndarray:
+    if (kind := _dtype(dtype)).kind not in "biuf":
+        raise ValueError(f"Numbers are not of the type {dtype!r}.")
+    return np.frombuffer(b64decode(text, validate=True), dtype=kind).reshape(shape).copy()
+
+
+def _from_few(shape: list[int], order: Any, bits: np.ndarray, values: np.ndarray) -> np.ndarray:
+    if values.dtype != np.float64 or bits.dtype != np.uint8 or len(bits) != -(-math.prod(shape) // 8):
+        raise ValueError("A map of zeros does not fit its shape.")
+    flat = np.zeros(math.prod(shape))
+    flat[np.unpackbits(bits, count=flat.size).astype(bool)] = values
+    return flat.reshape(shape, order=order)
+
+
+def _widened(array: np.ndarray, dtype: Any) -> np.ndarray:
+    if dtype not in (np.dtype(np.float64).str, np.dtype(np.int64).str):
+        raise ValueError(f"Numbers are not stored in a shorter type than {dtype!r}.")
+    return array.astype(dtype)
 
 
 def _scalar(array: np.ndarray) -> Any:

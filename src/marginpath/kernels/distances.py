@@ -103,21 +103,26 @@ def distance_sides(X: Array, Z: Array, sigma: float, every_width: bool = False) 
     >>> left.times(right)
     array([[-2.e+00, -2.e+18]])
     """
-    xp, d = namespace(Z), X.shape[1]
-    tolerance = (_ROUNDINGS + math.sqrt(d)) * float(xp.finfo(Z.dtype).eps)
+    xp = namespace(Z)
+    tolerance = tolerated(Z.shape[1], float(xp.finfo(Z.dtype).eps))
     centre = None
     if not sp.issparse(Z):  # any centre is right, as long as both sides share it; the mean makes norms small
         with np.errstate(all="ignore"):
             centre = xp.astype(xp.sum(Z, axis=0, dtype=xp.float64) / Z.shape[0], Z.dtype)
     holds_sigma = float(xp.finfo(Z.dtype).smallest_normal) <= sigma <= float(xp.finfo(Z.dtype).max)
-    unit = _unit(Z) if holds_sigma else math.inf
+    unit = product_unit(Z.shape[1], float(xp.finfo(Z.dtype).eps)) if holds_sigma else math.inf
     left, right = _sides(X, Z, Settings(float(sigma), centre, unit, tolerance, every_width))
     return (left.factors, right.factors) if _is_accurate(left, right) else (left, right)
 
 
-def _unit(X: Array) -> float:
+def tolerated(d: int, eps: float) -> float:
+    """Return by how much a kernel value of d features may be off."""
+    return (_ROUNDINGS + math.sqrt(d)) * eps
+
+
+def product_unit(d: int, eps: float) -> float:
     """Return the rounding of an entry where ‖x‖²/2 + ‖z‖²/2 is 1: the largest that was seen."""
-    return (2 + 0.4 * math.sqrt(X.shape[1])) * float(namespace(X).finfo(X.dtype).eps)
+    return (2 + 0.4 * math.sqrt(d)) * eps
 
 
 def _is_accurate(left: Side, right: Side) -> bool:
@@ -195,7 +200,8 @@ def _wide_product(left: Side, right: Side) -> Array:
     given, double = left.settings, namespace(left.halves).float64
     X, Z = _as(left.samples, double), _as(right.samples, double)
     centre = None if given.centre is None else _as(given.centre, double)
-    wide_left, wide_right = _sides(X, Z, replace(given, centre=centre, unit=_unit(Z)))
+    unit = product_unit(Z.shape[1], float(np.finfo(np.float64).eps))
+    wide_left, wide_right = _sides(X, Z, replace(given, centre=centre, unit=unit))
     return wide_left.times(wide_right)
 
 

@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators import LinearMarginPathClassifier, MarginPathClassifier, as_choice, watched
+from ..estimators.slimming import require_path
 from ..files.records import register
 from ..path.path import Status
 from .encoder import TableEncoder
@@ -28,6 +29,12 @@ def _tells_probabilities(self: TablePathClassifier) -> bool:
     """Raise where the classifier inside has none."""
     inner = getattr(self, "classifier_", None) or self.classifier or MarginPathClassifier()
     return getattr(inner, "predict_proba", None) is not None
+
+
+def _compresses(self: TablePathClassifier) -> bool:
+    """Raise where the classifier inside has no vectors."""
+    inner = getattr(self, "classifier_", None) or self.classifier or MarginPathClassifier()
+    return getattr(inner, "compress", None) is not None
 
 
 @register
@@ -145,6 +152,11 @@ class TablePathClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the logarithm of the probabilities."""
         return np.asarray(np.log(self.predict_proba(X)))
 
+    @available_if(_tells_probabilities)
+    def predict_set(self, X: Any, coverage: float = 0.9) -> np.ndarray:
+        """Return which classes each row may have: :meth:`MarginPathClassifier.predict_set`."""
+        return np.asarray(self._fitted().predict_set(self.encode(X), coverage))
+
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the predicted classes after every step."""
         yield from self._fitted().staged_predict(self.encode(X))
@@ -155,8 +167,31 @@ class TablePathClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def at(self, step: int) -> Self:
         """Return the classifier as it stood after that many steps, fitted, beside this one."""
+        return self._with(self._fitted().at(step))
+
+    def slim(self, *, rounded: bool = False) -> Self:
+        """Return the classifier without its path and its training rows: :meth:`MarginPathClassifier.slim`."""
+        return self._with(self._fitted().slim(rounded=rounded))
+
+    @available_if(_compresses)
+    def compress(self, n_vectors: Any = None, *, tol: Any = None, refit: str = "auto") -> Self:
+        """Return a classifier with fewer vectors: :meth:`MarginPathClassifier.compress`."""
+        return self._with(self._fitted().compress(n_vectors, tol=tol, refit=refit))
+
+    @available_if(_compresses)
+    def decision_bound(self, X: Any) -> np.ndarray:
+        """Return a bound on the difference of the decision values before and after ``compress``."""
+        return np.asarray(self._fitted().decision_bound(self.encode(X)))
+
+    @available_if(_compresses)
+    def certain(self, X: Any) -> np.ndarray:
+        """Return for every row whether its label is certainly the one from before ``compress``."""
+        return np.asarray(self._fitted().certain(self.encode(X)))
+
+    def _with(self, classifier: Any) -> Self:
+        """Return a copy with another classifier inside, which has no folds."""
         other = copy.copy(self)
-        other.classifier_, other.fold_models_ = self._fitted().at(step), None
+        other.classifier_, other.fold_models_ = classifier, None
         return other
 
     def importance(self, scoring: Any = None, *, n_repeats: int = 5, seed: int = 0) -> Importance:
@@ -173,6 +208,7 @@ class TablePathClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seed : int
         """
         classifier = self._fitted()
+        require_path(classifier, "Importance")
         if self.fold_models_ is None:
             raise ValueError(
                 "Importance needs the folds of the fit at the kept step: use stopping='cv' on NumPy arrays, "

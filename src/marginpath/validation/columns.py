@@ -39,6 +39,10 @@ class OneVsRest:
         """Return the decision values of the classes: those of the columns."""
         return decision
 
+    def enclosed(self, decision: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the least and the largest values of classes whose columns differ by the bound at most."""
+        return decision - bound, decision + bound
+
 
 @register
 @dataclass(frozen=True)
@@ -87,6 +91,30 @@ class OneVsOne:
         wins = won @ second + (1 - won) @ first
         lead = decision @ (second - first)
         return wins + lead / (3 * (xp.abs(lead) + 1))
+
+    def enclosed(self, decision: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the least and the largest values of classes whose columns differ by the bound at most.
+
+        A pair with |f| ≤ bound may be won by either class. What rounding does to the values is in it too.
+
+        Examples
+        --------
+        >>> f = np.array([[-0.5, -1.0, 2.0]])
+        >>> low, high = OneVsOne(3).enclosed(f, np.array([[0.1, 0.1, 3.0]]))
+        >>> low.round(), high.round()  # 0 wins both its pairs in any case
+        (array([[ 2., -0., -0.]]), array([[2., 1., 1.]]))
+        """
+        first, second = (np.eye(self.n_classes)[side] for side in self.pairs)
+        eps, f = float(np.finfo(decision.dtype).eps), decision.astype(np.float64)
+        lead, own = f @ (second - first), first + second
+        reach = bound @ own + 4 * self.n_classes * eps * ((np.abs(f) + bound) @ own)
+        low, high = lead - reach, lead + reach
+        won, lost, slack = f > bound, f < -bound, 4 * self.n_classes * eps  # in any case
+        least, most = won @ second + lost @ first, ~lost @ second + ~won @ first
+        return (
+            least + low / (3 * (np.abs(low) + 1)) - slack,
+            most + high / (3 * (np.abs(high) + 1)) + slack,
+        )
 
 
 Columns: TypeAlias = OneVsRest | OneVsOne

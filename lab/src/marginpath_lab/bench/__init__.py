@@ -35,6 +35,7 @@ NAMES = (
     "proofs",
     "gpu",
     "dask",
+    "predict",
     "accuracy",
     "accuracy-tuned",
     "tables",

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ..tables.reading import read
+from ..tables.reading import NotThere, read
 from . import INTERRUPTED, fitting, options
 from .talking import console, remarked, say, tell, told_plainly, writable
 
@@ -54,16 +54,20 @@ def fit(
     max_iter: options.MaxIter = None,
     time_limit: options.TimeLimit = None,
     seed: options.Seed = 0,
+    keep: options.Keep = options.KEEP[0],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Fit a classifier to a table and store it, with all its steps.
+    """Fit a classifier to a table and store it.
 
     One run goes from a heavily regularized classifier to the maximum margin; cross-validation along the way
     chooses the step to keep. There is no C to set. Columns are taken as what they look like: numbers,
     categories, dates, text; identifiers are left out, and a missing value counts as one. What would
-    probably make the model better is listed at the end.
+    probably make the model better is listed at the end. With --keep path, the file has all the steps and
+    rows, for the whole report page and for --at.
     """
     with told_plainly():
+        if keep not in options.KEEP:
+            raise NotThere(f"--keep {keep} is none of {', '.join(options.KEEP)}.")
         settings = fitting.Settings(
             kernel=kernel,
             gamma=gamma,
@@ -89,7 +93,7 @@ def fit(
         table = read(data, target, drop=drop or (), missing=missing or (), format=format, encoding=encoding)
         with remarked() as remarks:
             model = fitting.fit_table(table, settings)
-        model.save(file)
+        model.save(file, keep=keep)
         from ...path.path import Status  # what is heavy comes after what can be refused at once
         from . import summary
 

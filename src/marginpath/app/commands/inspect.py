@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ..tables.reading import NotThere
 from .talking import console, say, tell, told_plainly
 
 EPILOG = """Examples:
@@ -28,6 +29,8 @@ def inspect(
         from . import summary
 
         fitted = Model.load(model)
+        if steps and fitted.is_slim:
+            raise NotThere("--steps: the file has no steps. Write it with: marginpath fit --keep path")
         found = summary.facts(fitted)
     if fitted.age:
         tell(f"Note: {fitted.age}")

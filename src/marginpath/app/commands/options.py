@@ -11,6 +11,7 @@ KERNELS = ("auto", "rbf", "linear", "poly", "laplacian", "cosine")
 STOPPING = ("cv", "holdout", "margin", "discrepancy", "none")
 SELECTIONS = ("smooth", "best", "one_se")
 KINDS = ("number", "category", "names", "text", "date")
+KEEP = ("model", "path")
 
 _DATA, _PATH = "Columns", "Path"
 
@@ -173,3 +174,11 @@ TimeLimit = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Of everything that is drawn.", rich_help_panel=_PATH)]
+Keep = Annotated[
+    str,
+    typer.Option(
+        "--keep",
+        metavar="WHAT",
+        help="What the file keeps: model, all that predictions need; or path, all steps and rows too.",
+    ),
+]

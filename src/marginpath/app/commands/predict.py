@@ -91,6 +91,10 @@ def predictions(model: Model, X: Any, at: int | None) -> dict[str, list[Any]]:
     """Return the columns of the answer."""
     clf = model.classifier
     if at is not None:
+        if model.is_slim:
+            raise NotThere(
+                f"--at {at}: the file has no steps, only the model. Write it with: marginpath fit --keep path"
+            )
         if not 1 <= at <= clf.n_iter_:
             raise NotThere(f"--at {at}: the model has the steps 1 to {clf.n_iter_}.")
         clf = clf.at(at)

@@ -14,6 +14,7 @@ from rich.table import Table
 from .. import quality
 from ..modelfile import Model
 
+_MARGINS = 8  # margins that are printed, the smallest first
 _PLURAL = {
     "number": "numbers",
     "category": "categories",
@@ -26,14 +27,14 @@ _PLURAL = {
 
 def facts(model: Model) -> dict[str, Any]:
     """Return what there is to know of a model, as JSON values."""
-    clf = model.classifier
+    clf, fit = model.classifier, model.facts
     lower, upper = (np.atleast_1d(part).astype(float).tolist() for part in clf.margin_bounds_)
-    names = ["all"] if len(model.classes) == 2 else model.classes
+    names = ["all"] if len(model.classes) == 2 else model.decisions
     found = {
         "target": model.target,
         "fitted_on": model.source,
-        "rows": int(clf.X_fit_.shape[0]),
-        "features": int(clf.X_fit_.shape[1]),
+        "rows": fit["samples"],
+        "features": int(clf.n_features_in_),
         "numbers": [name for name, column in model.columns.items() if column.kind == "number"],
         "categories": [name for name, column in model.columns.items() if column.kind == "category"],
         "columns": {name: asdict(column) for name, column in model.columns.items()},
@@ -44,21 +45,19 @@ def facts(model: Model) -> dict[str, Any]:
         "stopping": clf.stopping,
         "steps": clf.n_iter_,
         "step": clf.step_,
-        "reason": model.reason,
+        "reason": fit["reason"],
         "C": _finite(clf.C_),
-        "gap": _finite(model.gap[clf.step_ - 1]),
+        "gap": _finite(fit["gap"]),
         "margin_bounds": {
             name: [_finite(a), _finite(b)] for name, a, b in zip(names, lower, upper, strict=True)
         },
-        "separable": clf.separable_,
-        "support": int(np.count_nonzero(clf.models_.u(clf.step_).any(axis=1))),
+        "separable": fit["separable"],
+        "support": fit["support"],
         "missing": list(model.missing),
         "advice": list(model.advice),
         "versions": model.versions,
     }
-    if model.cv_error is not None:
-        mean, spread = model.cv_error
-        found |= {"cv_error": float(mean[clf.step_ - 1]), "cv_error_std": float(spread[clf.step_ - 1])}
+    found |= {name: fit[name] for name in ("cv_error", "cv_error_std") if name in fit}
     if (important := model.importance) is not None:
         pairs = zip(important.mean.tolist(), important.spread.tolist(), strict=True)
         found["importance"] = {
@@ -152,10 +151,18 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(("recall", told + (", …" if len(found["recall"]) > 8 else "")))
     if "importance" in found:
         rows.append(("matter most", ", ".join(list(found["importance"]["columns"])[:5])))
-    for name, (lower, upper) in found["margin_bounds"].items():
+    margins = sorted(found["margin_bounds"].items(), key=_least_margin)
+    for name, (lower, upper) in margins[:_MARGINS]:
         of = "" if name == "all" else f" of {name}"
         rows.append((f"maximum margin{of}", _interval(lower, upper)))
+    if len(margins) > _MARGINS:
+        rows.append(("larger margins", f"{len(margins) - _MARGINS} more: --json has them all"))
     return [*rows, ("separable", proved[found["separable"]]), ("support", f"{found['support']} rows")]
+
+
+def _least_margin(named: tuple[str, list[float | None]]) -> float:
+    upper = named[1][1]
+    return math.inf if upper is None else upper
 
 
 def _interval(lower: float | None, upper: float | None) -> str:

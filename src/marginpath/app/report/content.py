@@ -13,6 +13,7 @@ from sklearn.metrics import confusion_matrix
 from ...estimators import as_choice
 from ..modelfile import Model
 from ..quality import is_constant
+from ..tables import NotThere
 from ..tables.reading import Table
 from .judging import judgement
 from .planes import Plane, decision_grid, extent, grid_shape, planes, staged
@@ -20,13 +21,17 @@ from .suspects import states, suspicion
 
 #: At most so many steps, points, rows to judge, suspects, and classes with a confusion matrix.
 STEPS, POINTS, ROWS, SUSPECTS, CLASSES = 120, 1200, 5000, 200, 40
-#: At most so many columns in the chart of those that matter.
-IMPORTANT = 20
+#: At most so many columns in the chart of those that matter, and pairs of classes with a margin.
+IMPORTANT, MARGINS = 20, 45
 
 
 def content(model: Model, table: Table | None = None, pair: Sequence[str] | None = None) -> dict[str, Any]:
     """Return all the page knows; ``table`` has rows to judge the model by, with their classes."""
     clf = model.classifier
+    if model.is_slim:
+        if pair is not None:
+            raise NotThere(f"There is no plane to draw. {MISSING}")
+        return slim_content(model, table)
     steps = shown_steps(clf.n_iter_, clf.step_)
     judged = _judgements(model, table, steps)
     found, constant = suspicion(model), is_constant(model)
@@ -41,6 +46,7 @@ def content(model: Model, table: Table | None = None, pair: Sequence[str] | None
         "steps": steps,
         "chosen": steps.index(clf.step_),
         "reason": model.reason,
+        "missing": None,
         "C": _numbers([clf.models_.bound(step) for step in steps]),
         "gap": _numbers(model.gap[np.asarray(steps) - 1]),
         "inexact": model.inexact[np.asarray(steps) - 1].tolist(),
@@ -75,6 +81,51 @@ def content(model: Model, table: Table | None = None, pair: Sequence[str] | None
     }
 
 
+MISSING = (
+    "The file has only the kept step: the other steps, the training error, the boundary, the labels to "
+    "check and what the folds said of each class need the rows of the fit. Write it with: marginpath fit "
+    "--keep path"
+)
+
+
+def slim_content(model: Model, table: Table | None) -> dict[str, Any]:
+    """Return what the page knows of a model without its path: the kept step, and rows to judge it by."""
+    clf, fit = model.classifier, model.facts
+    lower, upper = clf.margin_bounds_
+    gap = fit["gap"]
+    folds = None
+    if "cv_error" in fit:
+        choice = as_choice(clf)
+        spread = fit["cv_error_std"]
+        folds = {"name": choice.measure, "how": choice.judged, "mean": [fit["cv_error"]], "spread": [spread]}
+    return {
+        "title": model.source,
+        "target": model.target,
+        "classes": model.classes,
+        "settings": settings(model),
+        "steps": [clf.step_],
+        "chosen": 0,
+        "reason": model.reason,
+        "missing": MISSING,
+        "C": _numbers([clf.C_]),
+        "gap": _numbers([gap]),
+        "inexact": [bool(gap > getattr(clf, "path_tol", np.inf))],
+        "folds": folds,
+        "judged": _judgements(model, table, [clf.step_]),
+        "margin": _margin_lines(model, np.atleast_1d(lower)[None], np.atleast_1d(upper)[None]),
+        "support": {"all": [fit["support"]], "bound": [fit["at_bound"]]},
+        "points": {"row": [], "label": [], "state": _packed(np.empty((1, 0), dtype=np.uint8))},
+        "planes": [],
+        "suspects": [],
+        "suspects_total": 0,
+        "constant": False,
+        "quality": judgement(model, table),
+        "importance": _importance(model),
+        "advice": list(model.advice),
+        "held_out_suspects": False,
+    }
+
+
 def shown_steps(n_iter: int, chosen: int) -> list[int]:
     """Return the steps of the slider: all of them, or evenly spread ones in log t.
 
@@ -95,10 +146,10 @@ def settings(model: Model) -> list[list[str]]:
     kernel = getattr(clf, "kernel", "linear")
     if (gamma := getattr(clf, "gamma_", None)) is not None:
         kernel = f"{kernel}, γ = {gamma:.4g}"
-    n, d = clf.X_fit_.shape
+    rows = clf.fit_facts_["samples"] if model.is_slim else clf.X_fit_.shape[0]
     return [
-        ["rows fitted", f"{n:,}"],
-        ["features", f"{d:,}"],
+        ["rows fitted", f"{rows:,}"],
+        ["features", f"{clf.n_features_in_:,}"],
         ["classes", str(len(clf.classes_))],
         ["kernel", kernel],
         ["method", clf.method_],
@@ -108,17 +159,20 @@ def settings(model: Model) -> list[list[str]]:
 
 def _judgements(model: Model, table: Table | None, steps: list[int]) -> list[dict[str, Any]]:
     """Return the error and the confusion matrix at every step, of the table and of the rows fitted."""
-    clf = model.classifier
-    found = [_judged(model, "rows fitted", "training", clf.X_fit_, clf.codes_, steps)]
+    clf, found = model.classifier, []
+    if not model.is_slim:
+        found.append(_judged(model, "rows fitted", "training", clf.X_fit_, clf.codes_, steps))
     if table is None or table.y is None:
         return found
     X = model.prepared(table)
-    if model.is_fitted_on(X):
+    seen = model.is_fitted_on(X)
+    if seen and found:
         return found
     code = {name: i for i, name in enumerate(model.classes)}
     codes = np.array([code.get(str(label), -1) for label in table.y])
     known = codes >= 0
-    return [_judged(model, table.name, "test", X[known], codes[known], steps), *found]
+    kind = "training" if seen else "test"
+    return [_judged(model, table.name, kind, X[known], codes[known], steps), *found]
 
 
 def _judged(
@@ -155,11 +209,15 @@ def _folds(model: Model, steps: list[int]) -> dict[str, Any] | None:
 def _margins(model: Model, steps: list[int]) -> dict[str, Any]:
     """Return the interval proved up to every step, for every column."""
     clf = model.classifier
-    lower, upper = clf.margin_proofs_.up_to(np.asarray(steps))
-    names = [f"{a} or {b}" for a, b in [model.classes]] if len(model.classes) == 2 else model.classes
+    return _margin_lines(model, *clf.margin_proofs_.up_to(np.asarray(steps)))
+
+
+def _margin_lines(model: Model, lower: np.ndarray, upper: np.ndarray) -> dict[str, Any]:
+    shown = np.sort(np.argsort(upper[-1], kind="stable")[:MARGINS])  # of very many pairs, the nearest ones
+    names, (lower, upper) = model.decisions, (part[:, shown] for part in (lower, upper))
     outwards = 1e-5  # more than the rounding of the numbers on the page takes from them
     return {
-        "names": names,
+        "names": [names[k] for k in shown],
         "lower": _numbers(lower.T * (1 - outwards)),
         "upper": _numbers(upper.T * (1 + outwards)),
     }

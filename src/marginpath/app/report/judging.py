@@ -68,7 +68,7 @@ def calibration(chance: np.ndarray, codes: np.ndarray) -> list[list[float]]:
 
 def _threshold(model: Model, chance: np.ndarray, codes: np.ndarray) -> dict[str, Any]:
     """Return the probability of the rarer class of every row, the highest first, and whether it is so."""
-    positive = int(np.argmin(np.bincount(model.classifier.codes_, minlength=2)))
+    positive = int(np.argmin(model.facts["counts"]))
     order = np.argsort(-chance[:, positive], kind="stable")
     return {
         "positive": positive,

@@ -100,6 +100,8 @@ def decision_grid(
 
 def staged(model: Model, X: Any, steps: Sequence[int]) -> np.ndarray:
     """Return the decision values at some steps: (steps, rows, columns); two classes share a column."""
+    if model.is_slim:
+        return np.asarray(model.classifier.decision_function(X)).reshape(1, X.shape[0], -1)
     wanted = set(steps)
     along = model.classifier.staged_decision_function(X)
     kept = [values for step, values in enumerate(along, start=1) if step in wanted]

@@ -2,7 +2,7 @@
 
 document.title = `${data.title} – marginpath`;
 $("title").append(data.title, make("small", data.target ? `predicting ${data.target}` : ""));
-$("reason").textContent = data.reason;
+$("reason").textContent = data.missing ? `${data.reason} ${data.missing}` : data.reason;
 for (const [name, value] of data.settings) {
   const pair = make("div");
   pair.append(make("dt", name), make("dd", value));

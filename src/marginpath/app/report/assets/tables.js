@@ -18,7 +18,13 @@ const drawConfusions = (matrix) => {
 $("matrix-box").open = K <= FEW_CLASSES;
 $("matrix-box").classList.toggle("plain", K <= FEW_CLASSES);
 const drawConfusion = () => {
-  const one = data.judged[state.judged], matrix = one.confusion[state.step];
+  const one = data.judged[state.judged];
+  if (!one) {
+    $("matrix-box").hidden = $("confusions-box").hidden = true;
+    $("confusion-note").textContent = "There are no rows to judge: give the report a table with the true classes.";
+    return;
+  }
+  const matrix = one.confusion[state.step];
   $("matrix-box").hidden = !matrix;
   if (!matrix) { $("confusion-note").textContent = `${K} classes are too many for a matrix.`; return; }
   drawConfusions(matrix);
@@ -83,13 +89,14 @@ const drawSuspects = () => {
   $("suspects-all").textContent = `Show all ${rows.length}`;
 };
 const suspectsNote = () => {
+  $("suspects-csv").hidden = !data.suspects.length;
+  if (data.missing) { $("suspects-note").textContent = "The rows of the fit are not in the file."; return; }
   const how = data.held_out_suspects ? "by the fold that did not see it" : "by the kept classifier";
   const more = data.suspects_total > data.suspects.length ? ` The first ${data.suspects.length} are listed.` : "";
   $("suspects-note").textContent = data.suspects.length
     ? `${data.suspects_total} rows carry a label that is contradicted ${how}. The stronger the contradiction, and the longer a row stays at the bound as the margin closes, the more likely the label is wrong.${more}`
     : data.constant ? "The model gives nearly every row to one class: what it contradicts says nothing about labels."
     : `No label is contradicted ${how}.`;
-  $("suspects-csv").hidden = !data.suspects.length;
 };
 
 const numberRows = () => {
