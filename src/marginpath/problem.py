@@ -10,6 +10,7 @@ that is not penalized, y_i (⟨w, x_i⟩ + b), the dual has the constraint Σ y_
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import math
 from functools import cached_property
@@ -210,6 +211,14 @@ class Problem:
         for name in ("Y", "mass", "box_scale"):
             setattr(part, name, self.xp.take(getattr(self, name), index, axis=-1))
         return part
+
+    def on(self, gram: Gram) -> Problem:
+        """Return the same problem on another Gram matrix of the same samples."""
+        other = copy.copy(self)
+        for name in ("roots", "smallest_root", "packed"):  # what was computed of the other one
+            other.__dict__.pop(name, None)
+        other.gram = gram
+        return other
 
     @cached_property
     def packed(self) -> tuple[np.ndarray, Problem] | None:

@@ -16,6 +16,14 @@ KINDS = pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense"
 BOTH = pytest.mark.parametrize("intercept", [False, True])
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _no_rows_are_few():
+    """Let features be swept over however few rows there are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("marginpath.solvers.solution_path.solver.FEW", 0)
+        yield
+
+
 def overlapping(n=300, d=5, seed=0, positive=0.3):
     """Features that are not centred, sorted by a class that hardly depends on them."""
     rng = np.random.default_rng(seed)
@@ -176,3 +184,14 @@ def test_the_intercept_is_found_where_classes_are_far_from_balanced(kind):
     problem = mp.Problem(mp.Gram.linear(kind(X + 10)), y, intercept=True)
     path = mp.run(mp.SolutionPath(), problem, 20, observe=["gap"])
     assert np.max(path["gap"][1:]) <= 1.001e-3
+
+
+@KINDS
+def test_few_rows_are_solved_on_their_kernel_values(kind, monkeypatch):
+    monkeypatch.setattr("marginpath.solvers.solution_path.solver.FEW", 300)
+    X, y = overlapping()
+    gram = mp.Gram.linear(kind(X.astype(np.float32)))
+    path = mp.run(mp.SolutionPath(), mp.Problem(gram, in_folds(y), intercept=True), 36, observe=["gap"])
+    assert np.max(path["gap"][1:]) <= 1.01e-3  # also where C is 3,000
+    assert path.last.field.shape == (300, 6)
+    assert gram.stored.dtype == np.float64

@@ -45,6 +45,11 @@ class LinearGram(Gram):
         return squared_norms(self.X)
 
     @cached_property
+    def stored(self) -> Gram:
+        """The same matrix as kernel values in float64, which pay for few rows."""
+        return Gram.from_kernel(self._double, Linear())
+
+    @cached_property
     def interleaved(self) -> np.ndarray:
         """The Gram matrices of blocks of dense rows: see :func:`interleaved_blocks`."""
         return interleaved_blocks(self.X)

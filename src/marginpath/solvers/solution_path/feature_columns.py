@@ -17,6 +17,7 @@ from ...problem import Problem
 from .feature_rows import DenseRows, SparseRows, rows_of
 from .kernel_columns import Solution, balanced
 
+_ROUNDS = 50  # at most, at a λ
 _SWEEPS = 20  # over the rows that still move, between two sweeps over all
 _WIDEST = 8  # columns of a group at most
 _DOUBLINGS = 4  # of that number, one with each round
@@ -81,7 +82,7 @@ class FeatureColumns:
             columns = [x[:, own] for x in (self.y, self.mass, self.u, field)]
             limits = [x[own] for x in (self.bound, self.offset, rho)]
             group = _Group(columns, limits, settings.tol, self.rows.lanes or count, stop.is_set)
-            scores = group.solve(self.rows, settings.rounds, np.random.default_rng([t, *ends]))
+            scores = group.solve(self.rows, min(settings.rounds, _ROUNDS), np.random.default_rng([t, *ends]))
             for x, new in ((self.u, group.u), (self.w, group.w), (self.scores, scores)):
                 x[:, own] = new[:, :count]
             self.offset[own] = group.offset[:count]

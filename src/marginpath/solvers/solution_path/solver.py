@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from ..starting import check_settings, first_lambda, require_numpy, require_zero
 from .feature_columns import FeatureColumns
 from .kernel_columns import KernelColumns
 
+#: Rows up to which kernel values are computed from features: they are solved on faster, late in a path.
+FEW = 4096
 _LARGEST = {"float32": 1e18, "float64": 1e150}  # box sizes that stand for no box
 
 
@@ -42,10 +44,11 @@ class SolutionPath:
     exact, in the coordinate or pair of coordinates that gains most, and Newton's where these take too long.
     The dual objective never increases at a λ.
 
-    Over features, where no kernel values are, it carries the samples at the bound along and sweeps over all
-    samples by exact coordinate steps, and then many times over those between their bounds or moving, until
-    the duality gap is small; the intercept is found by the method of multipliers. Dense features are taken by
-    blocks of rows: their scores are a product of matrices, and the steps are on the block's own Gram matrix.
+    Over features of more than a few thousand rows, whose kernel values are not computed, it carries the
+    samples at the bound along and sweeps over all samples by exact coordinate steps, and then many times over
+    those between their bounds or moving, until the duality gap is small; the intercept is found by the method
+    of multipliers. Dense features are taken by blocks of rows: their scores are a product of matrices, and
+    the steps are on the block's own Gram matrix.
 
     Random orders depend on the step alone: the same problem has the same path.
 
@@ -104,6 +107,7 @@ class SolutionPath:
         """Start at u = 0, in an empty box."""
         require_zero(self, start)
         require_numpy("SolutionPath", problem.gram)
+        problem = _solved_on(problem)
         field, scores = _columns_of(problem).whole_field(problem)
         return SolutionPathState(
             t=0,
@@ -118,7 +122,7 @@ class SolutionPath:
 
     def step(self, problem: Problem, state: SolutionPathState) -> SolutionPathState:
         """Raise the bound to b_{t+1}, and go to the solution there."""
-        t = state.t + 1
+        t, problem = state.t + 1, _solved_on(problem)
         schedule = self.schedule or GeometricDecay(state.start * self.ratio, self.ratio)
         size = min(box_size(schedule, t, state.size), _LARGEST[problem.Y.dtype.name])
         bound = problem.box_size(size)
@@ -130,6 +134,12 @@ class SolutionPath:
         columns.solve(self, t)
         solution = columns.result(refresh=t % self.refresh == 0)
         return SolutionPathState(t=t, bound=bound, start=state.start, size=size, **solution._asdict())
+
+
+def _solved_on(problem: Problem) -> Problem:
+    """Return the problem on the matrix that is solved on: of few features' rows, their kernel values."""
+    few = problem.gram.space == "features" and problem.shape[0] <= FEW
+    return problem.on(cast(Any, problem.gram).stored) if few else problem
 
 
 def _columns_of(problem: Problem) -> type[KernelColumns | FeatureColumns]:
