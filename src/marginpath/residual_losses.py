@@ -94,7 +94,7 @@ class LeastSquares(ResidualLoss):
 
 @dataclass(frozen=True)
 class Absolute(ResidualLoss):
-    """ℓ(r) = |r|, with ℓ*(a) = 0 on [−1, 1]: fitted to the median.
+    """ℓ(r) = ``|r|``, with ℓ*(a) = 0 on [−1, 1]: fitted to the median.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class Absolute(ResidualLoss):
 
 @dataclass(frozen=True)
 class Huber(ResidualLoss):
-    """ℓ(r) = r²/2 up to |r| = δ, then δ|r| − δ²/2, with ℓ*(a) = a²/2 on [−δ, δ].
+    """ℓ(r) = r²/2 up to ``|r|`` = δ, then δ|r| − δ²/2, with ℓ*(a) = a²/2 on [−δ, δ].
 
     Examples
     --------
@@ -132,7 +132,7 @@ class Huber(ResidualLoss):
 
 @dataclass(frozen=True)
 class EpsilonInsensitive(ResidualLoss):
-    """ℓ(r) = max(0, |r| − ε), with ℓ*(a) = ε|a| on [−1, 1]: the loss of support vector regression.
+    """ℓ(r) = max(0, ``|r|`` − ε), with ℓ*(a) = ε|a| on [−1, 1]: the loss of support vector regression.
 
     Examples
     --------

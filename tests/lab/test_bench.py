@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from marginpath_lab import bench
 from marginpath_lab.bench import data as sets
-from marginpath_lab.bench import memory, peers, scaling
+from marginpath_lab.bench import dense, landmarks, memory, peers, scaling
 from marginpath_lab.bench.machine import describe_machine, processor
 from marginpath_lab.bench.measure import Benchmark, Contestant, Entry, Task, measure_task
 from marginpath_lab.bench.ours import Classifier, GaussianPath, LinearClassifier
@@ -297,6 +297,47 @@ def test_the_table_and_the_file_show_the_same(tmp_path):
     assert record["versions"]["marginpath"] == mp.__version__
 
 
+def entry_of(task, contestant, seconds, **facts):
+    return Entry(
+        task, contestant, seconds=(seconds,), facts={k.replace("_", " "): v for k, v in facts.items()}
+    )
+
+
+def test_a_sweep_is_compared_with_plain_products():
+    work = {dense.OPERATIONS: 6.0}
+    names = (dense.SWEEP, 3.0), (dense.SHAPES, 2.0), (dense.LARGE, 1.0)
+    shares = dense.conclude([Entry("a", name, seconds=(s,), facts=work) for name, s in names])
+    assert list(shares.values()) == pytest.approx([2 / 3, 1 / 3])
+
+
+def test_landmarks_are_compared_with_the_exact_kernel_and_the_rival_on_as_many():
+    facts = landmarks.conclude(
+        [
+            entry_of("a", landmarks.OURS, 2.0, test_error=0.03),
+            entry_of("a", "marginpath, 1,000 landmarks", 1.0, test_error=0.04),
+            entry_of("a", landmarks.EXACT, 20.0, test_error=0.025),
+            entry_of("a", landmarks.SVC, 30.0, test_error=0.04, landmarks=1000),
+        ]
+    )
+    assert list(facts.values()) == pytest.approx([0.005, 0.1, 30.0])
+
+
+def test_exponents_of_landmarks_are_those_of_made_rows():
+    sizes = [("small", 1e5, 2.0), ("large", 1e6, 20.0)]
+    entries = [
+        entry_of(name, landmarks.OURS, s, n=n, above_data_MB=7, Bayes_error=0.1) for name, n, s in sizes
+    ]
+    facts = landmarks.conclude([entry_of("other", landmarks.OURS, 9.0, n=10), *entries])
+    assert list(facts.values()) == pytest.approx([20.0, 7, 1.0])
+
+
+def test_no_classifier_is_better_than_the_bayes_error_of_the_mixture():
+    data = sets.mixture(500)
+    model = mp.MarginPathClassifier(gamma=1 / 32, random_state=0).fit(data.X, data.y)
+    least = sets.mixture_error(data.X_test)
+    assert least + 0.02 < 1 - model.score(data.X_test, data.y_test) < least + 0.2
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Make a data folder with a few samples of each set, drawn at random, and point the loaders at it."""
@@ -333,8 +374,10 @@ def write_mnist(path, rng):
 
 def write_ijcnn1(path, rng):
     path.mkdir()
-    X = random_array((400, 22), density=0.6, rng=rng, format="csr")
-    y = np.where(X.sum(axis=1) > 6.6, 1, -1)
+    y = np.where(np.arange(400) % 2, 1, -1)
+    X = 0.2 * random_array((400, 22), density=0.6, rng=rng, format="lil")
+    X[y > 0, :3] = 1  # the classes are two clouds, which a few landmarks tell apart
+    X = X.tocsr()
     np.savez(path / "ijcnn1.npz", data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=y)
 
 
@@ -363,7 +406,7 @@ def invoke(monkeypatch):
     return invoke
 
 
-SLOW = ("accuracy-tuned", "dask", "predict", "tuned", "widths")
+SLOW = ("accuracy-tuned", "dask", "landmarks", "predict", "tables", "tuned", "widths")
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ class DualDescentState(State):
 class DualDescent:
     """Proximal gradient steps on the dual of min R(w) + (1/λ_t) Σ ℓ(⟨z_i, w⟩) while the regularization fades.
 
-    Update t = 1, 2, … is
+    Update t = 1, 2, … is::
 
         q = u_t + α_t (u_t − u_{t−1})
         u_{t+1} = prox(q + γ Z ∇R*(−Zᵀq)),   for R = ‖w‖²/2 of q − γ A q, and for the hinge loss then the

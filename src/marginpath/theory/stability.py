@@ -98,7 +98,7 @@ def random_flips(
 ) -> np.ndarray:
     """Bound E‖w̃_t − w*‖, t = 0, …, T, where every label is flipped independently with probability p.
 
-    Of Algorithm 1 with γ ≤ 1/‖K‖, from u_0 = 0, for any schedule,
+    Of Algorithm 1 with γ ≤ 1/‖K‖, from u_0 = 0, for any schedule::
 
         E‖w̃_t − w*‖ ≤ 2 √(p(1 − p)) γ ‖Z‖ Σ_{s<t} g(u_s)
                        + 2 √(p² ‖w_t‖² + p(1 − p) Σ_i u_{t,i}² K_ii) + ‖w_t − w*‖,

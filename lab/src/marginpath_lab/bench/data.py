@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import expit, logsumexp
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from marginpath import datasets
@@ -18,6 +19,8 @@ SMALL = 240
 QUICK = 480
 
 _FEATURES = 1000  # of a part with sparse features
+_COLUMNS, _CENTRES, _SPREAD = 20, 8, 0.7  # of the mixture: of a row, for each class, and how far apart
+_TEST_ROWS = 20_000
 
 
 def part(data: Dataset, n: int, seed: int = 0) -> Dataset:
@@ -76,6 +79,20 @@ def ijcnn1() -> Dataset:
     return replace(data, X=data.X.toarray().astype(np.float32))
 
 
+def held_out(data: Dataset, share: float = 0.1, seed: int = 0) -> Dataset:
+    """Return the data with a share of the rows, drawn at random, as their test part.
+
+    Examples
+    --------
+    >>> data = held_out(datasets.toy())
+    >>> data.X.shape, data.X_test.shape
+    ((72, 2), (8, 2))
+    """
+    order = np.random.default_rng(seed).permutation(len(data.y))
+    test, train = np.split(order, [int(share * len(order))])
+    return replace(data, X=data.X[train], y=data.y[train], X_test=data.X[test], y_test=data.y[test])
+
+
 def newsgroups() -> Dataset:
     """Return 20 Newsgroups, weighted by tf-idf with logarithmic counts."""
     data = datasets.load_20newsgroups()
@@ -87,6 +104,45 @@ def newsgroups() -> Dataset:
 def a9a() -> Dataset:
     """Return a9a."""
     return datasets.load_a9a()
+
+
+def mixture(n: int, seed: int = 0) -> Dataset:
+    """Return n made rows of 20 columns: each class is eight Gaussians of variance 1, all equally likely.
+
+    Examples
+    --------
+    >>> data = mixture(100)
+    >>> data.X.shape, data.X_test.shape
+    ((100, 20), (20000, 20))
+    """
+    rng = np.random.default_rng(seed)
+    (X, y), (X_test, y_test) = (_drawn(size, rng) for size in (n, _TEST_ROWS))
+    return Dataset("made rows", X, y, X_test, y_test, ("-1", "+1"))
+
+
+def mixture_error(X: np.ndarray) -> float:
+    """Return the least error that any classifier of the mixture can expect on these rows of it.
+
+    Examples
+    --------
+    >>> round(mixture_error(mixture(1).X_test), 2)
+    0.09
+    """
+    squares = (X**2).sum(axis=1)[:, None] - 2 * X @ _centres().T + (_centres() ** 2).sum(axis=1)
+    first, second = (logsumexp(-part / 2, axis=1) for part in np.hsplit(squares, 2))
+    return float(np.mean(expit(-np.abs(first - second))))
+
+
+def _centres() -> np.ndarray:
+    """Return the centres of the mixture, those of the class −1 first: the same for every draw."""
+    return _SPREAD * np.random.default_rng(7).standard_normal((2 * _CENTRES, _COLUMNS))
+
+
+def _drawn(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    centre = rng.integers(0, 2 * _CENTRES, n)
+    X = rng.standard_normal((n, _COLUMNS), dtype=np.float32)
+    X += _centres().astype(np.float32)[centre]
+    return X, np.where(centre < _CENTRES, -1, 1)
 
 
 def table(name: str) -> Dataset:

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-from sklearn.linear_model import SGDClassifier
-from sklearn.svm import LinearSVC
-
 from marginpath.datasets import Dataset
 
 from . import data as sets
@@ -24,9 +20,8 @@ def tasks(quick: bool) -> Iterator[Task]:
 
 def _task(whole: Dataset, quick: bool) -> Task:
     data, ours = sets.sized(whole, quick), LinearClassifier()
-    svc = peers.Grid(lambda: LinearSVC, {"C": peers.LINEAR_C_GRID}, {"loss": "hinge", "random_state": 0})
-    alphas = [float(alpha) for alpha in np.logspace(-6, 0, 7)]
-    sgd = peers.Grid(lambda: SGDClassifier, {"alpha": alphas}, {"random_state": 0})
+    svc = peers.Grid(peers.linear_svc, {"C": peers.LINEAR_C_GRID}, {"loss": "hinge", "random_state": 0})
+    sgd = peers.Grid(peers.stochastic, {"alpha": peers.ALPHA_GRID}, {"random_state": 0})
     contestants = [
         Contestant("marginpath", ours, ours.judge),
         Contestant("LinearSVC, 7 C", svc, svc.judge, target=5),

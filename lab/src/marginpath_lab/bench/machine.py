@@ -12,7 +12,7 @@ import joblib
 #: Whatever takes part in a timing, by the name under which it is installed.
 PACKAGES = (
     "marginpath", "numpy", "scipy", "numba", "scikit-learn", "joblib", "threadpoolctl",
-    "scikit-learn-intelex", "liquidSVM",
+    "scikit-learn-intelex", "liquidSVM", "rehline",
 )  # fmt: skip
 
 

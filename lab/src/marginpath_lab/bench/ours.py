@@ -58,7 +58,7 @@ class Classifier:
     def judge(self, model: mp.MarginPathClassifier, data: Dataset) -> Facts:
         """Return the test error and what was chosen."""
         assert model.gamma_ is not None
-        return {**_facts(model, data), "sigma": (2 * model.gamma_) ** -0.5}
+        return {**tuned_facts(model, data), "sigma": (2 * model.gamma_) ** -0.5}
 
 
 @dataclass(frozen=True)
@@ -100,10 +100,11 @@ class LinearClassifier:
 
     def judge(self, model: mp.LinearMarginPathClassifier, data: Dataset) -> Facts:
         """Return the test error and what was chosen."""
-        return _facts(model, data)
+        return tuned_facts(model, data)
 
 
-def _facts(model: mp.MarginPathClassifier | mp.LinearMarginPathClassifier, data: Dataset) -> Facts:
+def tuned_facts(model: mp.MarginPathClassifier | mp.LinearMarginPathClassifier, data: Dataset) -> Facts:
+    """Return errors, C and the number of steps of a fitted classifier."""
     return {
         "test error": float(np.mean(model.predict(data.X_test) != data.y_test)),
         "CV error": 1 - float(np.max(model.cv_results_["mean_test_score"])),

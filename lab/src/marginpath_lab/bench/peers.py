@@ -8,14 +8,16 @@ import sysconfig
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 from unittest import mock
 
 import numpy as np
+from sklearn.kernel_approximation import Nystroem
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
 from marginpath.datasets import Dataset
 from marginpath.extras import require
@@ -26,6 +28,8 @@ from .measure import Facts
 #: The grid of C for kernels, and the one for linear classifiers.
 C_GRID = tuple(float(C) for C in np.logspace(-2, 4, 13))
 LINEAR_C_GRID = tuple(float(C) for C in np.logspace(-3, 3, 7))
+#: The grid of α for stochastic gradients.
+ALPHA_GRID = tuple(float(alpha) for alpha in np.logspace(-6, 0, 7))
 #: Megabytes for rows of the kernel: LIBSVM's default of 200 is too small for 12,000 samples.
 CACHE_MB = 1000
 
@@ -43,6 +47,21 @@ def boosting() -> Any:
 def scikit_svc() -> Any:
     """Return scikit-learn's SVC."""
     return import_module("sklearn.svm").SVC
+
+
+def linear_svc() -> Any:
+    """Return scikit-learn's LinearSVC."""
+    return import_module("sklearn.svm").LinearSVC
+
+
+def stochastic() -> Any:
+    """Return scikit-learn's SGDClassifier."""
+    return import_module("sklearn.linear_model").SGDClassifier
+
+
+def rehline_svm() -> Any:
+    """Return the classifier of rehline, which takes the hinge loss among others."""
+    return _imported("rehline", "rehline").plq_Ridge_Classifier
 
 
 def intelex_svc() -> Any:
@@ -133,6 +152,29 @@ class Grid:
         """Return the test error and the chosen settings."""
         error = float(np.mean(search.predict(data.X_test) != data.y_test))
         return {"test error": error, "CV error": 1 - float(search.best_score_), **_named(search.best_params_)}
+
+
+@dataclass(frozen=True)
+class NystroemGrid(Grid):
+    """The same on Nystroem features of the Gaussian kernel, which are made once for all folds."""
+
+    sigma: float = 1.0
+    components: int = 100
+
+    def __call__(self, data: Dataset) -> Any:
+        """Return the pipeline of features and finished search."""
+        count = min(self.components, len(data.y))
+        features = Nystroem(gamma=gamma(self.sigma), n_components=count, random_state=0)
+        grid = {name: list(values) for name, values in self.grid.items()}
+        with quiet():
+            search = GridSearchCV(self.estimator()(**self.settings), grid, cv=5, n_jobs=cores())
+            return make_pipeline(features, search).fit(data.X, data.y)
+
+    def judge(self, model: Any, data: Dataset) -> Facts:
+        """Return the test error, the chosen settings and the number of landmarks."""
+        features, search = model[0], model[-1]
+        facts = super().judge(search, replace(data, X_test=features.transform(data.X_test)))
+        return {**facts, "landmarks": len(features.component_indices_)}
 
 
 @dataclass(frozen=True)

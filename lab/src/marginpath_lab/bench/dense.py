@@ -1,0 +1,171 @@
+"""`dense`: a thousand dense features, tuned by 5-fold cross-validation, and how fast a sweep over them is.
+
+The features are scikit-learn's Nystroem features of a Gaussian kernel, made before the clock starts. A sweep
+is timed alone, beside the products of the same shapes and one large product, which tell what the machine can
+do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from sklearn.kernel_approximation import Nystroem
+
+from marginpath import parallel
+from marginpath.datasets import Dataset
+from marginpath.gram.linear import interleaved_blocks
+from marginpath.parallel import for_all, one_blas_thread
+from marginpath.solvers.solution_path.feature_rows import DenseRows
+
+from . import data as sets
+from . import peers
+from .measure import Benchmark, Contestant, Entry, Facts, Task
+from .ours import LinearClassifier
+
+FEATURES, QUICK_FEATURES = 1000, 60
+FOLDS = 5
+SWEEP, SHAPES, LARGE = "one sweep", "— its products alone", "— one large product"
+OPERATIONS = "10⁹ operations"
+_SETTLED = 3  # sweeps before the one that is timed
+_BOUND = 1.0  # C of these sweeps
+_SIDE = 2048  # of the matrices of the large product
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The rows with their blocks, and a group of columns for each thread, after some sweeps."""
+
+    rows: DenseRows
+    groups: list[Any]
+
+    @property
+    def operations(self) -> float:
+        """What the two products of a sweep take: the scores, and the field."""
+        return float(sum(4 * self.rows.X.size * group.w.shape[1] for group in self.groups))
+
+
+def tasks(quick: bool) -> Iterator[Task]:
+    """Yield features of 14,000 made rows, and of nine tenths of ijcnn1, 44,991."""
+    yield _task(sets.sized(sets.mixture(14_000), quick), 4.0, quick)
+    yield _task(sets.sized(sets.held_out(sets.ijcnn1()), quick), 0.5, quick)
+
+
+def _task(rows: Dataset, sigma: float, quick: bool) -> Task:
+    data, ours = _features(rows, sigma, QUICK_FEATURES if quick else FEATURES), LinearClassifier()
+    grid, seed = {"C": peers.LINEAR_C_GRID}, {"random_state": 0}
+    svc = peers.Grid(peers.linear_svc, grid, {"loss": "hinge", **seed})
+    sgd = peers.Grid(peers.stochastic, {"alpha": peers.ALPHA_GRID}, seed)
+    rehline = peers.Grid(peers.rehline_svm, grid, {"loss": {"name": "svm"}})
+    contestants = [
+        Contestant("marginpath", ours, ours.judge),
+        Contestant("LinearSVC, 7 C", svc, svc.judge, target=10, repeats=1),
+        Contestant("rehline SVM, 7 C", rehline, rehline.judge, needs=peers.rehline_svm, target=1, repeats=1),
+        Contestant("SGDClassifier, 7 α", sgd, sgd.judge, target=1),
+        Contestant(SWEEP, _in_threads(_swept), _work, _ready),
+        Contestant(SHAPES, _in_threads(_multiplied), _work, _ready),
+        Contestant(LARGE, _large_products, _large_work),
+    ]
+    name = sets.title(data, f", {data.X.shape[1]:,} features")
+    return Task(name, data, sets.part(data, sets.SMALL), contestants, slack=0.001)
+
+
+def _features(data: Dataset, sigma: float, count: int) -> Dataset:
+    """Return the data with features for its columns."""
+    made = Nystroem(gamma=peers.gamma(sigma), n_components=count, random_state=0).fit(data.X)
+    X, X_test = (made.transform(X).astype(np.float32) for X in (data.X, data.X_test))
+    return replace(data, X=X, X_test=X_test)
+
+
+def _ready(data: Dataset) -> Ready:
+    """Cut five folds and all the data into groups of three columns, as a path does, and sweep a few times."""
+    n = len(data.y)
+    fold = np.random.default_rng(0).integers(0, FOLDS, n)
+    mass = np.column_stack([*(fold != number for number in range(FOLDS)), np.ones(n)]).astype(float)
+    ready = Ready(
+        DenseRows(data.X, interleaved_blocks(data.X)), [_group(data, part) for part in np.hsplit(mass, 2)]
+    )
+    for _ in range(_SETTLED):
+        _in_threads(_swept)(ready)
+    return ready
+
+
+def _group(data: Dataset, mass: np.ndarray) -> Any:
+    """Return columns at u = 0, with an intercept, as the rows sweep over them."""
+    k = mass.shape[1]
+    rho = np.full(k, 0.1 * float(np.mean(np.sum(data.X**2, axis=1))))
+    return SimpleNamespace(
+        y=np.repeat(data.y[:, None], k, axis=1).astype(float),
+        mass=mass.copy(),
+        u=np.zeros(mass.shape),
+        w=np.zeros((data.X.shape[1], k), dtype=data.X.dtype),
+        settings=(np.full(k, _BOUND), np.zeros(k), np.zeros(k), rho, 3e-4),
+        stopped=lambda: False,
+    )
+
+
+def _in_threads(work: Callable[[DenseRows, Any], None]) -> Callable[[Ready], None]:
+    """Return the work on all groups, on as many cores."""
+
+    def run(ready: Ready) -> None:
+        with one_blas_thread():
+            workers = min(len(ready.groups), parallel.available())
+            for_all(lambda group: work(ready.rows, group), ready.groups, workers, lambda: None)
+
+    return run
+
+
+def _swept(rows: DenseRows, group: Any) -> None:
+    rows.sweep(group, np.random.default_rng(0))
+    _, total, offset, rho, _ = group.settings
+    offset += rho * total
+
+
+def _multiplied(rows: DenseRows, group: Any) -> None:
+    """Take the products of a sweep, block by block, and no steps."""
+    m = len(rows.blocks)
+    for c in range(m):
+        block = rows.X[c::m]
+        block.T @ (block @ group.w)
+
+
+def _work(ready: Any, data: Ready) -> Facts:
+    return {OPERATIONS: data.operations / 1e9}
+
+
+def _large_products(data: Any) -> None:
+    """Multiply two large matrices on every core."""
+    A, cores = np.ones((_SIDE, _SIDE), dtype=np.float32), parallel.available()
+
+    def multiply(number: int) -> None:
+        A @ A
+
+    with one_blas_thread():
+        for_all(multiply, range(cores), cores, lambda: None)
+
+
+def _large_work(model: Any, data: Any) -> Facts:
+    return {OPERATIONS: 2e-9 * _SIDE**3 * parallel.available()}
+
+
+def conclude(entries: Sequence[Entry]) -> Facts:
+    """Return the share of the rates of plain products that a sweep has."""
+    shares: dict[str, float | str] = {}
+    for task in dict.fromkeys(entry.task for entry in entries):
+        rates = {
+            entry.contestant: float(entry.facts[OPERATIONS]) / entry.median
+            for entry in entries
+            if entry.task == task and entry.median and OPERATIONS in entry.facts
+        }
+        for other, words in ((SHAPES, "its products alone"), (LARGE, "one large product")):
+            if {SWEEP, other} <= rates.keys():
+                shares[f"{task}: rate of a sweep over that of {words} (wanted: at least 0.5)"] = (
+                    rates[SWEEP] / rates[other]
+                )
+    return shares
+
+
+BENCHMARK = Benchmark("dense", "how long to tune a linear classifier on dense features?", tasks, conclude)
