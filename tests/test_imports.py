@@ -16,9 +16,12 @@ LATE = [
 
 @pytest.fixture(scope="module")
 def imported():
-    """Return the modules of a new process that has imported marginpath and nothing else."""
+    """Return the modules of a new process that has imported marginpath's classifier and nothing else."""
     # pandas, where installed, is imported by scikit-learn itself and brings modules of its own.
-    program = "import sys; sys.modules['pandas'] = None; import marginpath; print(*sys.modules, sep='\\n')"
+    program = (
+        "import sys; sys.modules['pandas'] = None; import marginpath; marginpath.MarginPathClassifier; "
+        "print(*sys.modules, sep='\\n')"
+    )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     return set(ran.stdout.split())
 

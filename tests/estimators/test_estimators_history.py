@@ -101,7 +101,7 @@ def test_what_no_fit_will_go_on_with_is_not_kept(moons):
     assert set(clf.path_.rows) == {"step", "seconds", *observed}
     assert clf.path_.observers == {}
     kept = {name for name, value in vars(clf).items() if np.size(value) > len(moons[1])}
-    assert kept == {"X_fit_"}
+    assert kept == {"X_fit_", "out_of_fold_proba_"}
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -94,11 +94,13 @@ def test_how_many():
     assert landmarks_for(40_000, 1e9) == 1600
     assert landmarks_for(10**6, 1e9) == 72
     assert landmarks_for(10**7, 1e9) is None
+    assert landmarks_for(9_999, 1e9) is None
     with pytest.raises(ValueError, match="at least 1"):
         choose_landmarks(np.ones((3, 1)), mp.Gaussian(1.0), 0)
 
 
-def test_the_choice_goes_to_the_logger(caplog, rng):
+def test_the_choice_goes_to_the_logger(caplog, rng, monkeypatch):
+    monkeypatch.setattr("marginpath.gram.choose._MANY", 400)
     X = rng.standard_normal((400, 2)).astype(np.float32)
     with caplog.at_level(logging.INFO, "marginpath"):
         gram = choose_gram(X, mp.Gaussian(1.0), landmarks="auto", memory=500_000)
@@ -185,8 +187,10 @@ def test_more_landmarks_than_samples_are_all_samples(moons):
     assert clf.trace_error_ < 1e-3
 
 
-def test_memory_decides(moons):
+def test_memory_decides(moons, monkeypatch):
     X, y = moons
+    assert mp.MarginPathClassifier(random_state=0, cache_size=2).fit(X, y).landmarks_ is None  # few rows
+    monkeypatch.setattr("marginpath.gram.choose._MANY", 1500)
     clf = mp.MarginPathClassifier(random_state=0, cache_size=2).fit(X, y)  # of 9 MB
     assert 20 < len(clf.landmarks_) < 310
     assert clf.score(X, y) > 0.88

@@ -43,6 +43,7 @@ def halves(table):
     return train_test_split(rows, test_size=0.5, stratify=table.y[rows], random_state=0)
 
 
+@pytest.mark.filterwarnings("ignore:Fewer than 5 samples:UserWarning")  # half of a table has rare classes
 @pytest.mark.parametrize("name", MADE)
 def test_every_kind_of_table_is_learnt_in_python(name):
     table = raw_tables.made(name, 500)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.model_selection import KFold
 
 from ..arrays import beside, to_numpy
 from ..files.records import register
@@ -170,6 +169,8 @@ class Compressor:
 
     def best(self, reduced: Reduced, refits: tuple[str, ...]) -> Candidate:
         """Return the refit that is right most often on rows that it did not look at, the first of equals."""
+        from sklearn.model_selection import KFold
+
         drawn = np.random.default_rng(_SEED).permutation(len(self.values))[:_ROWS]
         if len(refits) > 1 and len(drawn) >= 2 * _FOLDS:
             right = dict.fromkeys(refits, 0)

@@ -108,9 +108,9 @@ class MarginPathClassifier(CompressionMixin, BasePathClassifier):
         what is free.
     landmarks : int, "auto" or None
         Approximate the kernel by so many of the training samples (Nyström), whose number then decides memory
-        and time. "auto" does so where the kernel matrix does not fit into ``cache_size``, with 8 √n
-        landmarks or as many as fit; None computes kernel values again and again there. Not with a linear or
-        precomputed kernel, and on a cluster never.
+        and time. "auto" does so for 10,000 rows and more whose kernel matrix does not fit into
+        ``cache_size``, with 8 √n landmarks or as many as fit; None computes kernel values again and again
+        there. Not with a linear or precomputed kernel, and on a cluster never.
     n_jobs : int, optional
         Threads; None takes the cores there are.
     precision : {"float32", "tf32", "bfloat16"}, optional

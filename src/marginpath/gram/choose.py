@@ -28,6 +28,7 @@ _SHARE = 0.8  # of the free memory; the rest is for the states of a run and for 
 _SAMPLES = 0.4  # of it for the samples, which are there twice: as they came and as the products take them
 _GIB = 2**30
 _PER_ROOT, _FEWEST = 8, 20  # landmarks, of √n rows and at least
+_MANY = 10_000  # rows that landmarks pay for
 _FEATURES = 0.8  # of the memory for them and what their sweeps need; the rest is for the states
 
 R = TypeVar("R")
@@ -68,6 +69,8 @@ class Place(NamedTuple):
 def landmarks_for(n: int, room: float) -> int | None:
     """Return how many landmarks so many rows get: 8 √n, or what there is room for; None where that is none.
 
+    Few rows have none either: their kernel values are soon computed again.
+
     The features take 4 bytes for each row and landmark, and the Gram matrices of their blocks of 128 rows
     as much as 128 landmarks more.
 
@@ -77,7 +80,7 @@ def landmarks_for(n: int, room: float) -> int | None:
     (1788, 672, None)
     """
     count = min(int(_PER_ROOT * n**0.5), int(_FEATURES * room / (4 * n)) - 128)
-    return count if count >= _FEWEST else None
+    return count if n >= _MANY and count >= _FEWEST else None
 
 
 def fits(X: Array, matrices: int = 1, *, precision: str | None = None, memory: float | None = None) -> bool:

@@ -18,6 +18,7 @@ from .fingerprints import fingerprint, row_codes
 
 _EPS = float(np.finfo(np.float64).eps)
 _TINY = 4 * float(np.finfo(np.float64).smallest_subnormal)
+_VERY_FEW = 4096  # rows, whose matrix takes 128 MB in float64
 _ROWS = 128  # of a block that coordinate sweeps step through
 _BLOCK = 2**22  # numbers that are made float64 at a time
 
@@ -46,8 +47,8 @@ class LinearGram(Gram):
 
     @cached_property
     def stored(self) -> Gram:
-        """The same matrix as kernel values in float64, which pay for few rows."""
-        return Gram.from_kernel(self._double, Linear())
+        """The same matrix as kernel values, which pay for few rows; of very few, in float64."""
+        return Gram.from_kernel(self._double if self.X.shape[0] <= _VERY_FEW else self.X, Linear())
 
     @cached_property
     def interleaved(self) -> np.ndarray:

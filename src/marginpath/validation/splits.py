@@ -9,7 +9,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedShuffleSplit, check_cv
 
 _SHOWN = 5  # classes that a message names
 
@@ -41,6 +40,8 @@ def held_out_samples(cv: Any, y: np.ndarray, groups: Any = None) -> list[np.ndar
     >>> print(told[0].message)
     Fewer than 2 samples, one for each fold: class 'eel' (1). They are trained on, ...
     """
+    from sklearn.model_selection import check_cv
+
     classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     _require_several(counts)
     asked = 5 if cv is None else cv
@@ -79,6 +80,8 @@ class StratifiedHoldout:
 
     def split(self, X: Any, y: np.ndarray, groups: Any = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the training and the held-out samples."""
+        from sklearn.model_selection import StratifiedShuffleSplit
+
         _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
         several = np.flatnonzero(counts[codes] > 1)
         _require_several(counts)

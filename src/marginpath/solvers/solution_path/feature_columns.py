@@ -17,7 +17,7 @@ from ...problem import Problem
 from .feature_rows import DenseRows, SparseRows, rows_of
 from .kernel_columns import Solution, balanced
 
-_ROUNDS = 50  # at most, at a λ
+_ROUNDS = 20  # at most, at a λ
 _SWEEPS = 20  # over the rows that still move, between two sweeps over all
 _WIDEST = 8  # columns of a group at most
 _DOUBLINGS = 4  # of that number, one with each round

@@ -16,7 +16,7 @@ from .feature_columns import FeatureColumns
 from .kernel_columns import KernelColumns
 
 #: Rows up to which kernel values are computed from features: they are solved on faster, late in a path.
-FEW = 4096
+FEW = 8192
 _LARGEST = {"float32": 1e18, "float64": 1e150}  # box sizes that stand for no box
 
 
