@@ -53,6 +53,7 @@ def largest_difference(solver, problem, steps):
     return worst, states
 
 
+@pytest.mark.heavy
 @settings(max_examples=12)
 @given(
     seed=st.integers(0, 10**6),
@@ -123,6 +124,7 @@ def test_agrees_with_the_naive_reference():
     np.testing.assert_allclose(last.scores, K @ (y * last.u), rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.heavy
 @settings(max_examples=8)
 @given(seed=st.integers(0, 10**6), k=st.integers(1, 5), momentum=st.sampled_from([None, mp.Inertia(3)]))
 def test_columns_equal_separate_runs(seed, k, momentum):

@@ -406,7 +406,17 @@ def invoke(monkeypatch):
     return invoke
 
 
-SLOW = ("accuracy-tuned", "dask", "landmarks", "predict", "tables", "tuned", "widths")
+SLOW = (
+    "accuracy-tuned",
+    "dask",
+    "landmarks",
+    "predict",
+    "regression",
+    "scaling",
+    "tables",
+    "tuned",
+    "widths",
+)
 
 
 @pytest.mark.parametrize(

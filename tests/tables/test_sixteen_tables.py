@@ -59,7 +59,12 @@ def test_every_kind_of_table_is_learnt_in_python(name):
     assert set(model.columns_) == set(table.frame.columns)
 
 
-@pytest.mark.parametrize("name", MADE)
+SOME = ("empty", "silent")  # the others take minutes, all together
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in SOME else pytest.param(name, marks=pytest.mark.heavy) for name in MADE]
+)
 def test_every_kind_of_table_goes_from_a_file_to_a_page(app, name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table = raw_tables.made(name, 250)

@@ -45,7 +45,7 @@ class Compression:
     distance : array (columns,)
         Upper bounds on ‖w − w̃‖.
     residual : array (columns,)
-        Upper bounds on |f − f̃|, up to rounding, at the vectors themselves: next to 0 for a projection.
+        Upper bounds on ``|f − f̃|``, up to rounding, at the vectors themselves: next to 0 for a projection.
     rounding : array (columns,)
         What rounding can do to the two decision values, over √k(x, x).
     constant : array (columns,)
@@ -80,15 +80,15 @@ class Compression:
     def bound(
         self, diagonal: np.ndarray, distances: tuple[np.ndarray, np.ndarray] | None = None
     ) -> np.ndarray:
-        """Return bounds (n, columns) on |f(x) − f̃(x)|.
+        """Return bounds (n, columns) on ``|f(x) − f̃(x)|``.
 
         Parameters
         ----------
         diagonal : array (n,)
             k(x, x) of every row, or more.
         distances : pair of arrays (n,), optional
-            The distance of φ(x) from Σ_j a_j φ(z_j), z_j being the vectors, and Σ_j |a_j|, for any a: then
-            |⟨w − w̃, φ(x)⟩| ≤ ‖w − w̃‖ distance + Σ_j |a_j| |f(z_j) − f̃(z_j)|.
+            The distance of φ(x) from Σ_j a_j φ(z_j), z_j being the vectors, and ``Σ_j |a_j|``, for any a: then
+            ``|⟨w − w̃, φ(x)⟩| ≤ ‖w − w̃‖ distance + Σ_j |a_j| |f(z_j) − f̃(z_j)|``.
         """
         roots = np.sqrt(np.maximum(diagonal, 0))
         exact = np.outer(roots, self.distance)

@@ -15,7 +15,6 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -235,6 +234,8 @@ class BasePathRegressor(RegressorMixin, BaseEstimator, metaclass=ABCMeta):  # ty
             from sklearn.model_selection import KFold
 
             cv = KFold(min(int(cv), len(y)), shuffle=True, random_state=self._seed)
+        from sklearn.model_selection import check_cv
+
         return [test for _, test in check_cv(cv, y).split(np.zeros(len(y)), y, groups)]
 
     def _require_step(self, step: int) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.metrics import get_scorer
 
 from ..arrays import Array, to_numpy
 from ..gram.base import Gram
@@ -147,6 +146,8 @@ class RegressionValidation:
     def _score(self, predicted: np.ndarray, test: np.ndarray) -> float:
         weight = None if self.sample_weight is None else self.sample_weight[test]
         if self.scoring is not None:
+            from sklearn.metrics import get_scorer
+
             scorer = get_scorer(self.scoring)
             extra = {"sample_weight": weight} if weight is not None and takes_weight(scorer) else {}
             return float(scorer(_Predicted(predicted), predicted, self.y[test], **extra))
