@@ -202,6 +202,7 @@ def test_dates_zips_ids_and_notes(invoke, ending):
     invoke("predict", "orders.model", f"orders.{ending}")
 
 
+@pytest.mark.heavy
 def test_rows_without_a_target(invoke, churn):
     churn.loc[[3, 9], "churned"] = None
     churn.to_csv("churn.csv", index=False)
@@ -256,6 +257,7 @@ def test_unscaled_columns_are_told(invoke):
     assert scaled["advice"] == []
 
 
+@pytest.mark.heavy
 def test_progress_where_there_is_no_terminal(invoke, churn, monkeypatch):
     monkeypatch.setattr(fitting, "SECONDS", 0.0)
     ran = invoke("fit", "churn.csv", "-t", "churned", "--kernel", "linear")

@@ -30,7 +30,7 @@ def client():
         yield made
 
 
-@pytest.mark.parametrize("cls", BOTH)
+@pytest.mark.parametrize("cls", [BOTH[0], pytest.param(BOTH[1], marks=pytest.mark.heavy)])
 def test_pairs_of_classes_and_sets(client, cls):
     X, y = load_iris(return_X_y=True)
     settings = {"multi_class": "ovo", "method": "inertial", "random_state": 0}

@@ -92,7 +92,7 @@ def test_sparse_rows_and_other_arrays(rng):
 
 def test_how_many():
     assert landmarks_for(40_000, 1e9) == 1600
-    assert landmarks_for(10**6, 1e9) == 72
+    assert landmarks_for(10**6, 2e9) == 122
     assert landmarks_for(10**7, 1e9) is None
     assert landmarks_for(9_999, 1e9) is None
     with pytest.raises(ValueError, match="at least 1"):
@@ -103,11 +103,11 @@ def test_the_choice_goes_to_the_logger(caplog, rng, monkeypatch):
     monkeypatch.setattr("marginpath.gram.choose._MANY", 400)
     X = rng.standard_normal((400, 2)).astype(np.float32)
     with caplog.at_level(logging.INFO, "marginpath"):
-        gram = choose_gram(X, mp.Gaussian(1.0), landmarks="auto", memory=500_000)
+        gram = choose_gram(X, mp.Gaussian(1.0), landmarks="auto", memory=600_000)
     assert f"400 samples is approximated by {len(gram.chosen)} landmarks, and lacks" in caplog.text
     assert 20 < len(gram.chosen) <= 122  # those that there is room for
     assert choose_gram(X, mp.Gaussian(1.0), landmarks="auto").chosen is None
-    assert choose_gram(X, mp.Gaussian(1.0), memory=500_000).chosen is None
+    assert choose_gram(X, mp.Gaussian(1.0), memory=600_000).chosen is None
 
 
 def test_few_landmarks_classify_as_well_as_the_kernel(moons):
@@ -189,9 +189,9 @@ def test_more_landmarks_than_samples_are_all_samples(moons):
 
 def test_memory_decides(moons, monkeypatch):
     X, y = moons
-    assert mp.MarginPathClassifier(random_state=0, cache_size=2).fit(X, y).landmarks_ is None  # few rows
+    assert mp.MarginPathClassifier(random_state=0, cache_size=4).fit(X, y).landmarks_ is None  # few rows
     monkeypatch.setattr("marginpath.gram.choose._MANY", 1500)
-    clf = mp.MarginPathClassifier(random_state=0, cache_size=2).fit(X, y)  # of 9 MB
+    clf = mp.MarginPathClassifier(random_state=0, cache_size=4).fit(X, y)  # of 9 MB
     assert 20 < len(clf.landmarks_) < 310
     assert clf.score(X, y) > 0.88
-    assert mp.MarginPathClassifier(random_state=0, cache_size=2, landmarks=None).fit(X, y).landmarks_ is None
+    assert mp.MarginPathClassifier(random_state=0, cache_size=4, landmarks=None).fit(X, y).landmarks_ is None

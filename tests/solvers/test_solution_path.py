@@ -465,3 +465,14 @@ def test_nothing_is_packed_where_most_samples_count():
     Y = np.array([[1.0, 1], [-1, 0], [1, -1], [0, 0]])
     assert mp.Problem(mp.Gram.from_matrix(np.eye(4)), Y).packed is None
     assert mp.Problem(mp.Gram.from_matrix(np.eye(4)), Y[:, 0]).packed is None
+
+
+@BOTH
+def test_what_is_free_does_not_enter_again(intercept):
+    """Rounding may put a free coordinate on its bound; entering twice, it outgrows the inverse."""
+    from marginpath.solvers.solution_path.newton import _worst
+
+    low, high, z = np.zeros(3), np.ones(3), np.array([0.0, 0.5, 1.0])
+    e = np.array([-5.0, 0.0, 2.0])
+    assert _worst(low, high, z, e, np.array([0, 1]), intercept)[0] == 2
+    assert _worst(low, high, z, e, np.array([1]), intercept)[0] == 0

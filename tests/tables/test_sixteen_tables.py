@@ -31,6 +31,8 @@ MADE = {
     "claims": (40, 0.8),
 }
 
+LONG = ("varieties", "merchants", "messages", "beans")  # to learn, even in Python
+
 
 @pytest.fixture(scope="module")
 def app():
@@ -44,7 +46,9 @@ def halves(table):
 
 
 @pytest.mark.filterwarnings("ignore:Fewer than 5 samples:UserWarning")  # half of a table has rare classes
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.heavy) if name in LONG else name for name in MADE]
+)
 def test_every_kind_of_table_is_learnt_in_python(name):
     table = raw_tables.made(name, 500)
     fit, test = halves(table)

@@ -87,8 +87,8 @@ class Compression:
         diagonal : array (n,)
             k(x, x) of every row, or more.
         distances : pair of arrays (n,), optional
-            The distance of φ(x) from Σ_j a_j φ(z_j), z_j being the vectors, and ``Σ_j |a_j|``, for any a: then
-            ``|⟨w − w̃, φ(x)⟩| ≤ ‖w − w̃‖ distance + Σ_j |a_j| |f(z_j) − f̃(z_j)|``.
+            The distance of φ(x) from Σ_j a_j φ(z_j), z_j being the vectors, and ``Σ_j |a_j|``, for any a:
+            then ``|⟨w − w̃, φ(x)⟩| ≤ ‖w − w̃‖ distance + Σ_j |a_j| |f(z_j) − f̃(z_j)|``.
         """
         roots = np.sqrt(np.maximum(diagonal, 0))
         exact = np.outer(roots, self.distance)

@@ -29,7 +29,7 @@ _SAMPLES = 0.4  # of it for the samples, which are there twice: as they came and
 _GIB = 2**30
 _PER_ROOT, _FEWEST = 8, 20  # landmarks, of √n rows and at least
 _MANY = 10_000  # rows that landmarks pay for
-_FEATURES = 0.8  # of the memory for them and what their sweeps need; the rest is for the states
+_FEATURES = 0.5  # of the memory for them and what their sweeps need; the rest is for the states
 
 R = TypeVar("R")
 
@@ -77,7 +77,7 @@ def landmarks_for(n: int, room: float) -> int | None:
     Examples
     --------
     >>> landmarks_for(50_000, 4e9), landmarks_for(1_000_000, 4e9), landmarks_for(10**7, 4e9)
-    (1788, 672, None)
+    (1788, 372, None)
     """
     count = min(int(_PER_ROOT * n**0.5), int(_FEATURES * room / (4 * n)) - 128)
     return count if n >= _MANY and count >= _FEWEST else None

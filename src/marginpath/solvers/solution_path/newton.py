@@ -83,15 +83,19 @@ def _way(inverse: Any, ones: Any, e: Any, free: Any, tied: bool) -> Any:
 
 @compiled
 def _worst(low: Any, high: Any, z: Any, e: Any, free: Any, tied: bool) -> Any:
-    """Return the coordinate at a bound that violates most, by how much, and how far the free ones differ."""
-    lowest, highest = np.inf, -np.inf
+    """Return the coordinate at a bound that violates most, by how much, and how far the free ones differ.
+
+    One that is free may be at its bound, by rounding: it does not enter twice.
+    """
+    lowest, highest, is_free = np.inf, -np.inf, np.zeros(z.size, np.bool_)
     for a in range(free.size):
         lowest, highest = min(lowest, e[free[a]]), max(highest, e[free[a]])
+        is_free[free[a]] = True
     middle = (lowest + highest) / 2 if tied else 0.0
     rest = highest - lowest if tied else max(highest, -lowest)
     entering, violation = -1, 0.0
     for c in range(z.size):
-        if low[c] < high[c]:
+        if low[c] < high[c] and not is_free[c]:
             size = max(middle - e[c] if z[c] == low[c] else 0.0, e[c] - middle if z[c] == high[c] else 0.0)
             if size > violation:
                 entering, violation = c, size
