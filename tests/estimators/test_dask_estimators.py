@@ -42,7 +42,7 @@ def test_pairs_of_classes_and_sets(client, cls):
     np.testing.assert_array_equal(there.predict_set(far).compute(), here.predict_set(X))
 
 
-@pytest.mark.parametrize("cls", BOTH)
+@pytest.mark.parametrize("cls", [BOTH[0], pytest.param(BOTH[1], marks=pytest.mark.heavy)])
 @pytest.mark.parametrize("data", [load_iris(return_X_y=True), make_moons(90, noise=0.3, random_state=0)])
 def test_the_same_model_lazily(client, cls, data):
     X, y = data
