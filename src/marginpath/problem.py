@@ -215,7 +215,7 @@ class Problem:
     def on(self, gram: Gram) -> Problem:
         """Return the same problem on another Gram matrix of the same samples."""
         other = copy.copy(self)
-        for name in ("roots", "smallest_root", "packed"):  # what was computed of the other one
+        for name in ("roots", "smallest_root", "packed", "_largest_size"):  # computed of the other one
             other.__dict__.pop(name, None)
         other.gram = gram
         return other

@@ -224,10 +224,6 @@ class BasePathClassifier(SlimMixin, CallbackSupportMixin, DecisionsMixin, BaseEs
         """Build the Gram matrix and follow the path on it."""
 
     @abstractmethod
-    def _decide(self, rows: AnyRows) -> Array:
-        """Return the decision values (n, columns) of the fitted classifier."""
-
-    @abstractmethod
     def _decide_by(self, rows: AnyRows, coefficients: Array) -> Array:
         """Return the decision values of any coefficients of all the samples, without the intercept."""
 

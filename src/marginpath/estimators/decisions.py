@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -35,7 +36,7 @@ def _tells_probabilities(self: DecisionsMixin) -> bool:
     return True
 
 
-class DecisionsMixin(ClassifierMixin):  # type: ignore[misc]
+class DecisionsMixin(ClassifierMixin, metaclass=ABCMeta):  # type: ignore[misc]
     """From decision values (n, columns), which the classifier computes, to what its user asks for."""
 
     calibration: str
@@ -154,17 +155,17 @@ class DecisionsMixin(ClassifierMixin):  # type: ignore[misc]
             _labels, None, self.classes_.dtype, of_classes=self.columns_.values, classes=self.classes_
         )
 
+    @abstractmethod
     def _decide(self, rows: AnyRows) -> Array:
         """Return the decision values (n, columns) of the fitted classifier."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _staged(self, X: Any) -> Iterator[Array]:
         """Yield the decision values (n, columns) after every step."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _validated(self, X: Any) -> AnyRows:
         """Return the rows as the classifier takes them."""
-        raise NotImplementedError
 
 
 def _labels(decision: Array, of_classes: Callable[[Array], Array], classes: np.ndarray) -> Array:

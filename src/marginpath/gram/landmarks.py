@@ -93,12 +93,11 @@ def landmark_gram(
     *,
     seed: int = 0,
     constant: float = 0.0,
-    among: np.ndarray | None = None,
     **params: Any,
 ) -> LandmarkGram:
     """Return the kernel matrix by landmarks; see :meth:`Gram.landmarks`."""
     X, kernel = as_floating(X, "X"), as_kernel(kernel, **params)
-    chosen = choose_landmarks(X, kernel, n_landmarks, seed=seed) if among is None else among
+    chosen = choose_landmarks(X, kernel, n_landmarks, seed=seed)
     points = take_rows(X, chosen)
     K = to_numpy(kernel(points, points)).astype(np.float64)
     root, kept = _inverse_root(K)
@@ -136,10 +135,12 @@ def choose_landmarks(X: Array, kernel: Kernel, n_landmarks: int, *, seed: int = 
             drawn = rng.choice(count, some, replace=False, p=chance / chance.sum())
             columns = to_numpy(kernel(rows, take_rows(rows, drawn))) - factor @ factor[drawn].T
             own, kept = _cholesky(columns[drawn].astype(np.float64), least[drawn])
+            left[drawn] = 0
+            if not len(kept):  # rounding alone had left something of them
+                continue
             new = scipy.linalg.solve_triangular(own, columns[:, kept].T, lower=True).T
             factor = np.hstack([factor, new.astype(np.float32)])
             left = np.maximum(left - np.sum(new**2, axis=1), 0)
-            left[drawn] = 0
             chosen.extend(drawn[kept].tolist())
     return np.sort(candidates[chosen])
 

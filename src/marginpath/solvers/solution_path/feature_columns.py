@@ -12,7 +12,7 @@ import numpy as np
 
 from ... import parallel
 from ...arrays import Array, blocks
-from ...parallel import for_all
+from ...parallel import for_all, one_blas_thread
 from ...problem import Problem
 from .feature_rows import DenseRows, SparseRows, rows_of
 from .kernel_columns import Solution, balanced
@@ -88,7 +88,9 @@ class FeatureColumns:
             self.offset[own] = group.offset[:count]
 
         groups = list(blocks(len(self.bound), self._width))
-        for_all(part, groups, min(settings.threads or parallel.available(), len(groups)), stop.set)
+        workers = min(settings.threads or parallel.available(), len(groups))
+        with one_blas_thread():  # whose sums would depend on their number
+            for_all(part, groups, workers, stop.set)
 
     def result(self, refresh: bool) -> Solution:
         """Return where the columns stand, with the shape of the labels; every step has its field anew."""
