@@ -212,6 +212,7 @@ def test_threads_change_no_bit():
 @pytest.mark.parametrize("n", [37, 150])
 def test_it_does_not_see_where_arrays_lie(n, dtype, intercept):
     from marginpath.solvers.solution_path.column import choose, follow, improve, survey
+    from marginpath.solvers.solution_path.newton import no_inverse
     from marginpath.solvers.solution_path.part import Part
 
     X, y = overlapping(n)
@@ -224,8 +225,8 @@ def test_it_does_not_see_where_arrays_lie(n, dtype, intercept):
             beta, violation, gap, objective, _ = survey(*given_, intercept)
             index = choose(*given_, beta, n // 2)
             m = len(index)
-            part = Part(index, index, K_, np.empty((m, m), dtype), np.zeros(m, dtype=bool))
-            steps = improve(part, part.index, diagonal, *given_, intercept, 1e-3 * violation)
+            part = Part(index, K_, np.empty((m, m), dtype), np.zeros(m, dtype=np.int64))
+            steps, _ = improve(part, no_inverse(), index, diagonal, *given_, intercept, 1e-3 * violation)
             follow(K_, index, steps, given_[4])
         bits.add((given_[3].tobytes(), given_[4].tobytes(), beta, gap))
     assert len(bits) == 1
@@ -476,3 +477,33 @@ def test_what_is_free_does_not_enter_again(intercept):
     e = np.array([-5.0, 0.0, 2.0])
     assert _worst(low, high, z, e, np.array([0, 1]), intercept)[0] == 2
     assert _worst(low, high, z, e, np.array([1]), intercept)[0] == 0
+
+
+def test_a_part_grows_with_its_set():
+    from marginpath.solvers.solution_path.part import empty_part, row_of
+
+    K = np.random.default_rng(0).random((9, 9)).astype(np.float32)
+    part, samples = empty_part(K, np.empty((5, 5), np.float32)), [7, 2, 4, 0, 8]
+    part.where[:] = samples
+    for c, m in [(0, 2), (1, 3), (0, 5), (1, 4), (0, 3)]:
+        np.testing.assert_array_equal(row_of(part, c, m)[:m], K[samples[c], samples[:m]])
+    assert part.width.tolist() == [5, 4, 0, 0, 0]
+
+
+def test_the_inverse_follows_what_is_free():
+    from marginpath.solvers.solution_path.newton import _renew, no_inverse, with_room
+    from marginpath.solvers.solution_path.part import whole_part
+
+    rng, n = np.random.default_rng(1), 30
+    K = mp.Gaussian(1.0)(rng.standard_normal((n, 3)))
+    low, high, inverse = np.zeros(n), np.ones(n), no_inverse()
+    for room, share in [(20, 0.8), (30, 0.7), (30, 0.75), (30, 0.1), (30, 0.0)]:
+        z = np.where(rng.random(room) < share, 0.5, 1.0)
+        inverse = with_room(inverse, room)
+        part = whole_part(np.ascontiguousarray(K[:room, :room]))
+        _renew(part, inverse, np.ones(room), low[:room], high[:room], z, 0.0)
+        r = inverse.size[0]
+        free = inverse.free[:r]
+        assert sorted(free) == np.flatnonzero(z < 1).tolist()
+        np.testing.assert_allclose(inverse.matrix[:r, :r] @ K[np.ix_(free, free)], np.eye(r), atol=1e-9)
+        np.testing.assert_allclose(inverse.ones[:r], inverse.matrix[:r, :r].sum(axis=1), atol=1e-8)

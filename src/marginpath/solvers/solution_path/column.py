@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 
 from ..coordinate.compiled import add_rows
-from .part import Part, compiled
+from .newton import no_inverse
+from .part import compiled, empty_part
 from .steps import solve_part
 
 _PIECE = 2048  # entries of a field that stay near the core meanwhile
 _CLOSE = 1e-15  # what rounding may take from a margin of 1
 _LEAST = 0.01  # of the objective, by which a gap is judged where nearly all of that is losses
-_ROOM, _MOST = 1.25, 4  # a set has room for all free samples and some more, but not without end
+_ROOM, MOST = 1.25, 4  # a set has room for all free samples and some more, but not without end
 _SHARE = 0.3  # of the violation that is left of a working set
 _SPARE = 0.5  # of the gap asked for that a working set may keep
 
@@ -33,38 +34,7 @@ _SPARE = 0.5  # of the gap asked for that a working set may keep
 @compiled
 def solve(
     rows: Any,
-    diagonal: Any,
-    y: Any,
-    low: Any,
-    high: Any,
-    z: Any,
-    f: Any,
-    tied: bool,
-    tol: float,
-    working_set: int,
-    rounds: int,
-    stop: Any,
-) -> Any:
-    """Work on sets of samples until the gap is small; the rows are a stored matrix. Return the offset."""
-    for _ in range(rounds):
-        beta, index, eps, _ = plan(y, low, high, z, f, tied, tol, working_set)
-        m = index.size
-        if m == 0 or stop[0]:
-            return beta
-        part = Part(index, index, rows, np.empty((m, m), rows.dtype), np.zeros(m, np.bool_))
-        steps = improve(part, index, diagonal, y, low, high, z, f, tied, eps)
-        moved, count = np.empty(m, np.int64), 0
-        for c in range(m):
-            if steps[c] != 0:
-                moved[count], steps[count] = index[c], steps[c]
-                count += 1
-        follow(rows, moved[:count], steps, f)
-    return survey(y, low, high, z, f, tied)[0]
-
-
-@compiled
-def solve_packed(
-    rows: Any,
+    memory: Any,
     own: Any,
     diagonal: Any,
     y: Any,
@@ -78,28 +48,41 @@ def solve_packed(
     rounds: int,
     stop: Any,
 ) -> Any:
-    """Do the same where all but the samples ``own`` are left out; the field is that of all samples."""
-    f = np.empty(own.size)
+    """Work on sets of samples until the gap is small; the rows are a stored matrix. Return the offset.
+
+    All but the samples ``own`` are left out; the field is that of all samples. A set keeps its samples, what
+    is known of their matrix and its inverse, while there is room in the memory for the new ones.
+    """
+    n, m = own.size, 0
+    f, index, listed = np.empty(n), np.empty(n, np.int64), np.zeros(n, np.bool_)
+    part, inverse = empty_part(rows, memory), no_inverse()
     for _ in range(rounds):
-        for i in range(own.size):
+        for i in range(n):
             f[i] = field[own[i]]
-        beta, index, eps, factor = plan(y, low, high, z, f, tied, tol, working_set)
-        m = index.size
-        if m == 0 or stop[0]:
+        beta, wanted, eps, factor = plan(y, low, high, z, f, tied, tol, working_set)
+        if wanted.size == 0 or stop[0]:
             if factor != 1:
                 for i in range(field.size):
                     field[i] *= factor
             return beta
-        where = own[index]
-        part = Part(where, where, rows, np.empty((m, m), rows.dtype), np.zeros(m, np.bool_))
-        steps = improve(part, index, diagonal, y, low, high, z, f, tied, eps)
-        count = 0
+        fresh = wanted.size
+        for i in wanted:
+            fresh -= listed[i]
+        if m + fresh > len(memory):
+            part, inverse, m = empty_part(rows, memory), no_inverse(), 0
+            listed[:] = False
+        for i in wanted:
+            if not listed[i]:
+                listed[i], index[m], part.where[m] = True, i, own[i]
+                m += 1
+        steps, inverse = improve(part, inverse, index[:m], diagonal, y, low, high, z, f, tied, eps)
+        moved, count = np.empty(m, np.int64), 0
         for c in range(m):
             if steps[c] != 0:
-                where[count], steps[count] = where[c], steps[c]
+                moved[count], steps[count] = part.where[c], steps[c]
                 count += 1
-        follow(rows, where[:count], steps, field)
-    for i in range(own.size):
+        follow(rows, moved[:count], steps, field)
+    for i in range(n):
         f[i] = field[own[i]]
     return survey(y, low, high, z, f, tied)[0]
 
@@ -120,7 +103,7 @@ def plan(y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool, tol: float, wo
     for i in range(z.size):
         free += low[i] < z[i] < high[i]
         total += abs(z[i])
-    most = min(max(int(_ROOM * free), working_set), _MOST * working_set)
+    most = min(max(int(_ROOM * free), working_set), MOST * working_set)
     eps = min(max(_SHARE * violation, _SPARE * tol * scale / max(scale, total)), violation / 2)
     return beta, choose(y, low, high, z, f, beta, most), eps, 1.0
 
@@ -208,22 +191,32 @@ def _threshold(values: Any, most: int) -> float:
 
 @compiled
 def improve(
-    part: Any, index: Any, diagonal: Any, y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool, eps: float
+    part: Any,
+    inverse: Any,
+    index: Any,
+    diagonal: Any,
+    y: Any,
+    low: Any,
+    high: Any,
+    z: Any,
+    f: Any,
+    tied: bool,
+    eps: float,
 ) -> Any:
     """Solve the problem of some samples to violations of at most eps; return how z changed there.
 
-    The part is their matrix; the field f is not yet that of the new z.
+    The part is their matrix, its inverse is returned too; the field f is not yet that of the new z.
     """
     m = index.size
     squares, least, most, own, e, steps = np.empty((6, m))
     for c in range(m):
         i = index[c]
         squares[c], least[c], most[c], own[c], e[c] = diagonal[i], low[i], high[i], z[i], f[i] + y[i]
-    solve_part(part, squares, least, most, own, e, tied, eps)
+    inverse = solve_part(part, inverse, squares, least, most, own, e, tied, eps)
     for c in range(m):
         i = index[c]
         steps[c], z[i] = own[c] - z[i], own[c]
-    return steps
+    return steps, inverse
 
 
 @compiled

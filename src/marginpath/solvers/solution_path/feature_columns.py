@@ -166,19 +166,20 @@ class _Group:
 
         With an intercept, Σ z_i of all samples is made 0 first, as far as these can, and its offset found.
         """
-        from .part import Part
+        from .newton import no_inverse
+        from .part import whole_part
         from .steps import solve_part
 
         part, tied = rows.take(some), bool(self.rho[j] > 0)
         y, length = self.y[some, j].astype(np.float64), self.bound[j] * self.mass[some, j]
         low, high = np.where(y > 0, -length, 0), np.where(y > 0, 0, length)
-        z, matrix, index = y * self.u[some, j], part.gram(), np.arange(len(some))
+        z, matrix = y * self.u[some, j], part.gram()
         after = _less(z, low, high, self.total[j]) if tied else z.copy()
         e = scores[some] + matrix @ (after - z).astype(matrix.dtype) + y
-        own = Part(index, index, matrix, matrix, np.ones(len(some), dtype=bool))
         worst = np.max(np.where((z < high) & (e < 0) | (z > low) & (e > 0), np.abs(e), 0))
         eps = max(_SHARE * float(worst), _FINER * self.tol)
-        solve_part(own, matrix.diagonal().astype(np.float64), low, high, after, e, tied, eps)
+        diagonal = matrix.diagonal().astype(np.float64)
+        solve_part(whole_part(matrix), no_inverse(), diagonal, low, high, after, e, tied, eps)
         self.u[some, j] = y * after
         self.total[j] += np.sum(after - z)
         self.w[:, j] += part.field((after - z)[:, None])[:, 0]

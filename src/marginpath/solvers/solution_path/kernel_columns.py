@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -108,25 +111,40 @@ class KernelColumns:
         )
 
     def _solve(self, j: int, settings: Any, stop: np.ndarray) -> None:
-        from .column import improve, plan, solve, solve_packed
+        from .column import MOST, improve, plan, solve
+        from .newton import no_inverse
 
         gram, tied = self.problem.gram, self.problem.intercept
         given = self.y[j], self.low[j], self.high[j], self.z[j], self.f[j]
         asked = tied, settings.tol, settings.working_set
-        if self.own is not None:
-            own = np.ascontiguousarray(self.own[:, j])
-            diagonal = gram.diagonal[own]
-            self.offset[j] = solve_packed(gram.matrix, own, diagonal, *given, *asked, settings.rounds, stop)
-            return
         if gram.matrix is not None:
-            self.offset[j] = solve(gram.matrix, gram.diagonal, *given, *asked, settings.rounds, stop)
+            own = np.arange(len(self.f[j])) if self.own is None else np.ascontiguousarray(self.own[:, j])
+            diagonal, rounds = gram.diagonal[own], settings.rounds
+            with _memory(gram, min(len(own), MOST * settings.working_set)) as memory:
+                self.offset[j] = solve(gram.matrix, memory, own, diagonal, *given, *asked, rounds, stop)
             return
         for _ in range(settings.rounds):
             self.offset[j], index, eps, _ = plan(*given, *asked)
             if not len(index) or stop[0]:
                 return
-            steps = improve(_part(gram, index), index, gram.diagonal, *given, tied, eps)
+            part = _part(gram, index)
+            steps, _ = improve(part, no_inverse(), index, gram.diagonal, *given, tied, eps)
             _follow(gram, index[steps != 0], steps[steps != 0], self.f[j])
+
+
+#: Of each Gram matrix, arrays for working sets: to find memory takes the system longer than to fill it.
+_idle: WeakKeyDictionary[Gram, list[np.ndarray]] = WeakKeyDictionary()
+
+
+@contextmanager
+def _memory(gram: Gram, room: int) -> Iterator[np.ndarray]:
+    """Lend an array for the matrix of so many samples, one that was used before if there is one."""
+    idle = _idle.setdefault(gram, [])
+    memory = idle.pop() if idle else None
+    if memory is None or len(memory) != room:
+        memory = np.empty((room, room), dtype=gram.dtype)
+    yield memory
+    idle.append(memory)
 
 
 def _as_rows(values: Array) -> np.ndarray:
@@ -137,13 +155,13 @@ def _as_rows(values: Array) -> np.ndarray:
 def _part(gram: Gram, index: np.ndarray) -> Any:
     """Return the matrix of a working set, of rows that are not stored."""
     from .column import gather
-    from .part import Part
+    from .part import whole_part
 
     matrix = np.empty((len(index), len(index)), dtype=gram.dtype)
     for a, b in blocks(len(index), gram.chunk):
         with gram.lend(index[a:b]) as (rows, where):
             gather(index, where, rows, matrix[a:b])
-    return Part(index, index, matrix, matrix, np.ones(len(index), dtype=bool))
+    return whole_part(matrix)
 
 
 def _follow(gram: Gram, index: np.ndarray, steps: np.ndarray, f: np.ndarray) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numba
+import numpy as np
 
 _settings: Any = {"nogil": True, "cache": True, "boundscheck": False, "error_model": "numpy"}
 compiled = numba.njit(fastmath={"contract"}, **_settings)
@@ -13,22 +14,37 @@ extremal = numba.njit(fastmath={"contract", "nnan", "nsz"}, **_settings)
 
 
 class Part(NamedTuple):
-    """The matrix of a working set, K[index, index]; a row that is not known is gathered when it is needed."""
+    """K among the samples of a working set, which may become more: rows are gathered where they are needed.
 
-    index: Any
+    The samples are the rows and columns ``where`` of ``rows``, and ``width`` says how much of a row is there.
+    """
+
     where: Any
     rows: Any
     matrix: Any
-    known: Any
+    width: Any
+
+
+def whole_part(matrix: np.ndarray) -> Part:
+    """Return a part whose matrix is there."""
+    m = len(matrix)
+    return Part(np.arange(m), matrix, matrix, np.full(m, m))
 
 
 @compiled
-def row_of(part: Any, c: int) -> Any:
-    """Return row c of the matrix."""
-    row = part.matrix[c]
-    if not part.known[c]:
-        part.known[c] = True
-        whole, index = part.rows[part.where[c]], part.index
-        for d in range(index.size):
-            row[d] = whole[index[d]]
+def empty_part(rows: Any, memory: Any) -> Any:
+    """Return a part without samples, whose matrix will be in the memory."""
+    room = len(memory)
+    return Part(np.empty(room, np.int64), rows, memory, np.zeros(room, np.int64))
+
+
+@compiled
+def row_of(part: Any, c: int, m: int) -> Any:
+    """Return row c of the matrix, of which the first m entries count."""
+    row, first = part.matrix[c], part.width[c]
+    if first < m:
+        part.width[c] = m
+        whole, where = part.rows[part.where[c]], part.where
+        for d in range(first, m):
+            row[d] = whole[where[d]]
     return row

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .newton import newton
+from .newton import newton, with_room
 from .part import compiled, extremal, row_of
 
 _CLOSED = 1e300  # what keeps a coordinate out of a minimum
@@ -18,22 +18,29 @@ _PAIRS_PER_CUBE = 0.05  # pair steps, over the size of the set, that take as lon
 
 
 @compiled
-def solve_part(part: Any, diagonal: Any, low: Any, high: Any, z: Any, e: Any, tied: bool, eps: float) -> None:
-    """Take pair or single steps until no violation is over eps; a Newton step where they take too long."""
+def solve_part(
+    part: Any, inverse: Any, diagonal: Any, low: Any, high: Any, z: Any, e: Any, tied: bool, eps: float
+) -> Any:
+    """Take pair or single steps until no violation is over eps; a Newton step where they take too long.
+
+    Return the inverse that Newton's method has made, if it has: with it, Newton's next step costs little.
+    """
     m, largest, free = z.size, 0.0, 0
     for c in range(m):
         largest = max(largest, diagonal[c])
         free += low[c] < z[c] < high[c]
     ridge = _RIDGE * np.finfo(part.matrix.dtype).eps * largest
-    limit = m + int(_PAIRS_PER_CUBE * free**3 / m)
     for _ in range(_ROUNDS):
+        limit = m if inverse.size[0] > 0 else m + int(_PAIRS_PER_CUBE * free**3 / m)
         if tied:
             taken = _pairs(part, diagonal, low, high, z, e, eps, limit)
         else:
             taken = _singles(part, diagonal, low, high, z, e, eps, limit)
         if taken < limit:
-            return
-        newton(part, diagonal, low, high, z, e, tied, eps / 2, ridge)
+            break
+        inverse = with_room(inverse, m)
+        newton(part, inverse, diagonal, low, high, z, e, tied, eps / 2, ridge)
+    return inverse
 
 
 @compiled
@@ -48,7 +55,7 @@ def _pairs(part: Any, diagonal: Any, low: Any, high: Any, z: Any, e: Any, eps: f
     for c in range(m):
         no_rise[c] = 0.0 if z[c] < high[c] else _CLOSED
         no_fall[c] = 0.0 if z[c] > low[c] else _CLOSED
-    lowest, highest = _shifted(e, 0.0, row_of(part, 0), row_of(part, 0), no_rise, no_fall)
+    lowest, highest = _shifted(e, 0.0, row_of(part, 0, m), row_of(part, 0, m), no_rise, no_fall)
     for taken in range(limit):
         if highest - lowest <= eps:
             return taken
@@ -57,7 +64,7 @@ def _pairs(part: Any, diagonal: Any, low: Any, high: Any, z: Any, e: Any, eps: f
             i += 1
         if i == m:  # no number is equal to itself any more: they are too large
             return taken
-        rising = row_of(part, i)
+        rising = row_of(part, i, m)
         best = _gains(e, no_fall, lowest, rising, diagonal, diagonal[i], gain)
         j = 0
         while j < m and gain[j] != best:
@@ -72,7 +79,7 @@ def _pairs(part: Any, diagonal: Any, low: Any, high: Any, z: Any, e: Any, eps: f
         for c in (i, j):
             no_rise[c] = 0.0 if z[c] < high[c] else _CLOSED
             no_fall[c] = 0.0 if z[c] > low[c] else _CLOSED
-        lowest, highest = _shifted(e, step, rising, row_of(part, j), no_rise, no_fall)
+        lowest, highest = _shifted(e, step, rising, row_of(part, j, m), no_rise, no_fall)
     return limit
 
 
@@ -118,7 +125,7 @@ def _singles(part: Any, diagonal: Any, low: Any, high: Any, z: Any, e: Any, eps:
             return taken
         old = z[i]
         z[i] = min(max(old - e[i] / max(diagonal[i], _TINY), low[i]), high[i])
-        step, row = z[i] - old, row_of(part, i)
+        step, row = z[i] - old, row_of(part, i, m)
         for c in range(m):
             e[c] += step * np.float64(row[c])
     return limit
