@@ -40,7 +40,7 @@ class Place(NamedTuple):
     precision: str | None = None
     device: str | None = None
     memory: float | None = None
-    landmarks: int | str | None = None
+    landmarks: int | np.ndarray | str | None = None
     seed: int = 0
 
     def probe(self, X: Array) -> Array:
@@ -58,12 +58,21 @@ class Place(NamedTuple):
         free = _SHARE * (free_bytes(sample) if on_gpu(sample) else available_memory())
         return needed, free if self.memory is None else min(self.memory, free)
 
-    def n_landmarks(self, X: Array) -> int | None:
-        """Return how many landmarks there are to be, None without any."""
-        if self.landmarks != "auto":
-            return None if self.landmarks is None else int(self.landmarks)
-        needed, room = self.budget(X)
-        return None if needed <= room else landmarks_for(X.shape[0], room)
+    @property
+    def given_landmarks(self) -> int | np.ndarray | None:
+        """How many landmarks, or which, where that was said."""
+        return None if isinstance(self.landmarks, str) else self.landmarks
+
+    def landmarks_on(self, X: Array) -> int | np.ndarray | None:
+        """Return how many landmarks there are to be, or which; None without any."""
+        if isinstance(self.landmarks, str):
+            if self.landmarks != "auto":
+                raise ValueError(
+                    f"landmarks is a number, row numbers, 'auto' or None; got {self.landmarks!r}."
+                )
+            needed, room = self.budget(X)
+            return None if needed <= room else landmarks_for(X.shape[0], room)
+        return self.landmarks
 
 
 def landmarks_for(n: int, room: float) -> int | None:
@@ -104,7 +113,7 @@ def choose_gram(
     precision: str | None = None,
     device: str | None = None,
     memory: float | None = None,
-    landmarks: int | str | None = None,
+    landmarks: int | np.ndarray | str | None = None,
     seed: int = 0,
     **params: Any,
 ) -> Gram:
@@ -124,8 +133,8 @@ def choose_gram(
     X = as_floating(X, "X")
     if not _has_values(kernel):
         return _as_given(X, kernel, constant, place)
-    if (count := place.n_landmarks(X)) is not None:
-        return _by_landmarks(X, kernel, count, constant, place)
+    if (landmarks := place.landmarks_on(X)) is not None:
+        return _by_landmarks(X, kernel, landmarks, constant, place)
     return _stored_or_tiled(X, biased(kernel, constant), place)
 
 
@@ -138,7 +147,7 @@ def with_gram(
     precision: str | None = None,
     device: str | None = None,
     memory: float | None = None,
-    landmarks: int | str | None = None,
+    landmarks: int | np.ndarray | str | None = None,
     seed: int = 0,
     **params: Any,
 ) -> R:
@@ -229,7 +238,7 @@ def _has_values(kernel: Kernel | None) -> TypeGuard[Kernel]:
 
 def _on_cluster(X: Rows, kernel: Kernel | None, constant: float, place: Place) -> Gram:
     """Leave the samples with the workers, whose memory decides what is stored."""
-    if place.landmarks not in (None, "auto"):
+    if place.given_landmarks is not None:
         raise ValueError(
             "Landmarks are chosen from rows in memory, and these are on a cluster. Leave landmarks='auto', "
             "which follows the exact kernel there, or give X as an array."
@@ -250,7 +259,7 @@ def _not_given(kernel: Kernel | None) -> Kernel:
 
 def _as_given(X: Array, kernel: Kernel | None, constant: float, place: Place) -> Gram:
     """Take X for its own matrix, or, with a linear kernel, for the factor of X Xᵀ."""
-    if place.landmarks not in (None, "auto"):
+    if place.given_landmarks is not None:
         what = "a precomputed matrix" if kernel is None else "the linear kernel, whose features are X itself,"
         raise ValueError(
             f"landmarks={place.landmarks!r} approximates a kernel of the samples, and {what} needs none. "
@@ -300,10 +309,14 @@ def _tiles(X: Array, kernel: Kernel, place: Place, room: float, reason: str) -> 
     return DeviceTiledGram(X, kernel, precision=precision, device=device, rows=rows, room=block)
 
 
-def _by_landmarks(X: Array, kernel: Kernel, count: int, constant: float, place: Place) -> Gram:
+def _by_landmarks(
+    X: Array, kernel: Kernel, landmarks: int | np.ndarray, constant: float, place: Place
+) -> Gram:
     """Approximate the matrix; there is nothing to store coarsely, so that no precision applies."""
     samples = X if place.device is None else _moved(X, place.device)
-    gram = landmark_gram(samples, kernel, min(count, X.shape[0]), seed=place.seed, constant=constant)
+    if not isinstance(landmarks, np.ndarray):
+        landmarks = min(landmarks, X.shape[0])
+    gram = landmark_gram(samples, kernel, landmarks, seed=place.seed, constant=constant)
     logger.info(
         "The kernel matrix of %s samples is approximated by %s landmarks, and lacks %.2g %% of its trace.",
         f"{X.shape[0]:,}",

@@ -89,7 +89,7 @@ def landmark_observer(gram: Gram, columns: np.ndarray | None = None) -> dict[str
 def landmark_gram(
     X: Array,
     kernel: str | Callable[..., Any],
-    n_landmarks: int,
+    landmarks: int | np.ndarray,
     *,
     seed: int = 0,
     constant: float = 0.0,
@@ -97,19 +97,24 @@ def landmark_gram(
 ) -> LandmarkGram:
     """Return the kernel matrix by landmarks; see :meth:`Gram.landmarks`."""
     X, kernel = as_floating(X, "X"), as_kernel(kernel, **params)
-    chosen = choose_landmarks(X, kernel, n_landmarks, seed=seed)
+    if isinstance(landmarks, np.ndarray):
+        chosen = _row_numbers(landmarks, X.shape[0])
+    else:
+        chosen = choose_landmarks(X, kernel, landmarks, seed=seed)
     points = take_rows(X, chosen)
     K = to_numpy(kernel(points, points)).astype(np.float64)
     root, kept = _inverse_root(K)
     return LandmarkGram(X, kernel, chosen[kept], root, constant)
 
 
-def choose_landmarks(X: Array, kernel: Kernel, n_landmarks: int, *, seed: int = 0) -> np.ndarray:
+def choose_landmarks(
+    X: Array, kernel: Kernel, n_landmarks: int, *, seed: int = 0, kept: np.ndarray | None = None
+) -> np.ndarray:
     """Return the rows that are landmarks, in order: by random pivots of a Cholesky factorization.
 
     A row is drawn with the chance of what those before leave of its k(x, x), among some of all rows (Chen,
     Epperly, Tropp and Webber, *Randomly pivoted Cholesky*, 2022); many at a time, less those that the others
-    determine.
+    determine. The rows ``kept`` are landmarks already, and come before all others.
 
     Examples
     --------
@@ -121,28 +126,62 @@ def choose_landmarks(X: Array, kernel: Kernel, n_landmarks: int, *, seed: int = 
     n = X.shape[0]
     if n_landmarks < 1:
         raise ValueError(f"The number of landmarks must be at least 1, got {n_landmarks}.")
-    rng = np.random.default_rng(seed)
+    rng, kept = np.random.default_rng(seed), np.empty(0, dtype=np.int64) if kept is None else kept
     count = min(n, max(2 * n_landmarks, min(_CANDIDATES * n_landmarks, _MOST_CANDIDATES)))
-    candidates = np.sort(rng.choice(n, count, replace=False))
-    rows = take_rows(X, candidates)
-    left = kernel_diagonal(rows, kernel).astype(np.float64)
-    least, factor = _DEPENDENT * left, np.zeros((count, 0), dtype=np.float32)
-    chosen: list[int] = []
+    candidates = np.union1d(kept, rng.choice(n, count, replace=False))
+    pivots = _Pivots(take_rows(X, candidates), kernel)
     with one_blas_thread():
-        while len(chosen) < n_landmarks and np.any(possible := left > least):
-            chance = np.where(possible, left, 0)
-            some = min(_DRAWN, n_landmarks - len(chosen), int(np.sum(possible)))
-            drawn = rng.choice(count, some, replace=False, p=chance / chance.sum())
-            columns = to_numpy(kernel(rows, take_rows(rows, drawn))) - factor @ factor[drawn].T
-            own, kept = _cholesky(columns[drawn].astype(np.float64), least[drawn])
-            left[drawn] = 0
-            if not len(kept):  # rounding alone had left something of them
-                continue
-            new = scipy.linalg.solve_triangular(own, columns[:, kept].T, lower=True).T
-            factor = np.hstack([factor, new.astype(np.float32)])
-            left = np.maximum(left - np.sum(new**2, axis=1), 0)
-            chosen.extend(drawn[kept].tolist())
-    return np.sort(candidates[chosen])
+        before = np.searchsorted(candidates, kept)
+        for a, b in blocks(len(before), _DRAWN):
+            pivots.take(before[a:b])
+        most = n_landmarks - len(kept) + len(pivots.chosen)
+        while (more := most - len(pivots.chosen)) > 0 and pivots.possible.any():
+            pivots.take(pivots.draw(min(_DRAWN, more), rng))
+    return np.union1d(kept, candidates[pivots.chosen])
+
+
+class _Pivots:
+    """A Cholesky factorization of the kernel matrix of some rows that grows by the rows that are chosen."""
+
+    def __init__(self, rows: Array, kernel: Kernel) -> None:
+        self.rows, self.kernel = rows, kernel
+        self.left = kernel_diagonal(rows, kernel).astype(np.float64)
+        self.least, self.factor = _DEPENDENT * self.left, np.zeros((len(self.left), 0), dtype=np.float32)
+        self.chosen: list[int] = []
+
+    @property
+    def possible(self) -> np.ndarray:
+        """Which rows the chosen ones do not determine."""
+        return np.asarray(self.left > self.least)
+
+    def draw(self, most: int, rng: np.random.Generator) -> np.ndarray:
+        """Return some rows, each with the chance of what is left of its k(x, x)."""
+        chance = np.where(self.possible, self.left, 0)
+        some = min(most, int(np.count_nonzero(chance)))
+        return rng.choice(len(chance), some, replace=False, p=chance / chance.sum())
+
+    def take(self, drawn: np.ndarray) -> None:
+        """Let these rows be pivots, less those that others determine."""
+        columns = to_numpy(self.kernel(self.rows, take_rows(self.rows, drawn)))
+        columns = columns - self.factor @ self.factor[drawn].T
+        own, kept = _cholesky(columns[drawn].astype(np.float64), self.least[drawn])
+        self.left[drawn] = 0
+        if not len(kept):  # rounding alone had left something of them
+            return
+        new = scipy.linalg.solve_triangular(own, columns[:, kept].T, lower=True).T
+        self.factor = np.hstack([self.factor, new.astype(np.float32)])
+        self.left = np.maximum(self.left - np.sum(new**2, axis=1), 0)
+        self.chosen.extend(drawn[kept].tolist())
+
+
+def _row_numbers(landmarks: np.ndarray, n: int) -> np.ndarray:
+    """Return the numbers of rows in order, each once."""
+    rows = np.unique(landmarks)
+    if landmarks.ndim != 1 or rows.dtype.kind not in "iu" or not len(rows) or rows[0] < 0 or rows[-1] >= n:
+        raise ValueError(
+            f"Landmarks are so many rows of X, or the numbers of some, from 0 to {n - 1}; got {landmarks!r}."
+        )
+    return rows
 
 
 def _cholesky(K: np.ndarray, least: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
