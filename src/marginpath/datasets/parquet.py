@@ -140,8 +140,7 @@ def _surveyed(files: list[Path], target: str, columns: Sequence[str] | None) -> 
 
 def _require_numbers(kind: Any, column: str, file: Path) -> None:
     """Refuse a column of anything but numbers and booleans."""
-    import pyarrow.types as types
-
+    types = require("pyarrow.types", extra="frame", what="Parquet files")
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
         raise ValueError(
             f"Column {column!r} of {file.name} holds {kind}, and numbers are needed. Leave it out by "

@@ -77,7 +77,7 @@ class ApproximationMixin:
             return 0.0
         some = _some_of_each_class(self.codes_, n_rows, check_random_state(random_state))
         index, mass = np.union1d(self.landmarks_, some), self.models_.mass
-        rows, kernel = samples_of(self.X_fit_).to_compare(index), self._resolved_kernel()
+        rows, kernel = _fetched(self.X_fit_, index), self._resolved_kernel()
         signs = self.columns_.signs(self.codes_[index]) * np.isin(index, some)[:, None]
         C = self.C_ * float(mass.sum() / mass[some].sum())
         labels = []
@@ -130,7 +130,7 @@ class ApproximationMixin:
         other = clone(self).set_params(landmarks=landmarks, warm_start=False)
         if self.gamma_ is not None:
             other.set_params(gamma=self.gamma_)
-        other._kept = self.landmarks_, samples_of(self.X_fit_).to_compare(self.landmarks_)
+        other._kept = self.landmarks_, _fetched(self.X_fit_, self.landmarks_)
         later = self._later_schedule()
         other.set_params(schedule=later or self.schedule).fit(X, y, sample_weight, **params)
         if later is not None and other.step_ == 1:
@@ -161,7 +161,7 @@ class ApproximationMixin:
         if self._kept is None:
             return self.landmarks
         rows, points = self._kept
-        if X.shape[0] <= rows[-1] or not _equal(samples_of(X).to_compare(rows), points):
+        if X.shape[0] <= rows[-1] or not _equal(_fetched(X, rows), points):
             raise ValueError("refine needs the samples of the fit: the rows that are landmarks are others.")
         assert kernel is not None
         return choose_landmarks(X, kernel, min(self.landmarks, X.shape[0]), seed=self._seed, kept=rows)
@@ -183,6 +183,12 @@ def _decisions(problem: Problem, C: float, tol: float, Z: Array) -> Array:
     u, offset = path.last.u, path.last.offset  # type: ignore[attr-defined]
     rows = Z if sp.issparse(Z) else to_numpy(Z)
     return np.concatenate([problem.decision(u, rows[a:b], offset) for a, b in blocks(rows.shape[0], _ROWS)])
+
+
+def _fetched(X: Any, index: np.ndarray) -> Array:
+    """Return some of the rows in NumPy or CSR, from wherever they are."""
+    rows = samples_of(X).take(index)
+    return rows if sp.issparse(rows) else to_numpy(rows)
 
 
 def _equal(one: Array, other: Array) -> bool:

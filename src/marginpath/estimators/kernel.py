@@ -111,7 +111,7 @@ class MarginPathClassifier(ApproximationMixin, CompressionMixin, BasePathClassif
         Approximate the kernel by so many of the training samples (Nyström), whose number then decides memory
         and time. "auto" does so for 10,000 rows and more whose kernel matrix does not fit into
         ``cache_size``, with 8 √n landmarks or as many as fit; None computes kernel values again and again
-        there. Not with a linear or precomputed kernel, and on a cluster never.
+        there, and is None on a cluster. Not with a linear or precomputed kernel.
     n_jobs : int, optional
         Threads; None takes the cores there are.
     precision : {"float32", "tf32", "bfloat16"}, optional

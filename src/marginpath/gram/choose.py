@@ -14,10 +14,10 @@ from ..arrays import Array, all_finite, as_floating, namespace, to_numpy, with_c
 from ..devices import free_bytes, is_out_of_memory, on_gpu, release, torch_device
 from ..kernels.functions import Kernel, Linear, as_kernel, biased
 from .base import Gram
-from .cluster import Rows, gram_of
+from .cluster import ClusterLandmarkGram, Rows, gram_of
 from .device import DeviceTiledGram
 from .filling import matrix_bytes
-from .landmarks import landmark_gram
+from .landmarks import LandmarkGram, landmark_gram
 from .memory import available_memory
 from .precision import as_precision, next_finer
 from .tiled import TiledGram, kernel_diagonal
@@ -238,17 +238,19 @@ def _has_values(kernel: Kernel | None) -> TypeGuard[Kernel]:
 
 def _on_cluster(X: Rows, kernel: Kernel | None, constant: float, place: Place) -> Gram:
     """Leave the samples with the workers, whose memory decides what is stored."""
-    if place.given_landmarks is not None:
-        raise ValueError(
-            "Landmarks are chosen from rows in memory, and these are on a cluster. Leave landmarks='auto', "
-            "which follows the exact kernel there, or give X as an array."
-        )
     if place.precision is not None or place.device is not None:
         raise ValueError(
             f"The workers of a cluster compute in the precision of X, but precision={place.precision!r} and "
             f"device={place.device!r} were given. Leave both None, or give X as an array."
         )
-    return gram_of(X, _not_given(kernel), constant=constant)
+    kernel, landmarks = _not_given(kernel), place.given_landmarks
+    if landmarks is None:
+        return gram_of(X, kernel, constant=constant)
+    _require_values(kernel, landmarks)
+    landmarks = landmarks if isinstance(landmarks, np.ndarray) else min(landmarks, X.shape[0])
+    gram = ClusterLandmarkGram(X, kernel, landmarks, seed=place.seed, constant=constant)
+    _tell_of_landmarks(gram)
+    return gram
 
 
 def _not_given(kernel: Kernel | None) -> Kernel:
@@ -259,12 +261,7 @@ def _not_given(kernel: Kernel | None) -> Kernel:
 
 def _as_given(X: Array, kernel: Kernel | None, constant: float, place: Place) -> Gram:
     """Take X for its own matrix, or, with a linear kernel, for the factor of X Xᵀ."""
-    if place.given_landmarks is not None:
-        what = "a precomputed matrix" if kernel is None else "the linear kernel, whose features are X itself,"
-        raise ValueError(
-            f"landmarks={place.landmarks!r} approximates a kernel of the samples, and {what} needs none. "
-            f"Leave landmarks='auto'."
-        )
+    _require_values(kernel, place.given_landmarks)
     if place.precision is not None:
         what = "a precomputed matrix" if kernel is None else "a linear kernel"
         raise ValueError(
@@ -317,13 +314,28 @@ def _by_landmarks(
     if not isinstance(landmarks, np.ndarray):
         landmarks = min(landmarks, X.shape[0])
     gram = landmark_gram(samples, kernel, landmarks, seed=place.seed, constant=constant)
+    _tell_of_landmarks(gram)
+    return gram
+
+
+def _require_values(kernel: Kernel | None, landmarks: int | np.ndarray | None) -> None:
+    """Refuse landmarks where no kernel values are computed."""
+    if landmarks is None or _has_values(kernel):
+        return
+    what = "a precomputed matrix" if kernel is None else "the linear kernel, whose features are X itself,"
+    raise ValueError(
+        f"landmarks={landmarks!r} approximates a kernel of the samples, and {what} needs none. Leave "
+        f"landmarks='auto'."
+    )
+
+
+def _tell_of_landmarks(gram: LandmarkGram | ClusterLandmarkGram) -> None:
     logger.info(
         "The kernel matrix of %s samples is approximated by %s landmarks, and lacks %.2g %% of its trace.",
-        f"{X.shape[0]:,}",
+        f"{gram.shape[0]:,}",
         f"{gram.root.shape[1]:,}",
         100 * gram.trace_error,
     )
-    return gram
 
 
 def _moved(X: Array, name: str) -> Array:

@@ -40,12 +40,11 @@ class LandmarkGram(LinearGram):
     """
 
     def __init__(
-        self, X: Array, kernel: Kernel, landmarks: np.ndarray, root: np.ndarray, constant: float
+        self, X: Array, kernel: Kernel, chosen: np.ndarray, points: Array, root: np.ndarray, constant: float
     ) -> None:
-        self.kernel, self.chosen, self.constant = kernel, landmarks, constant
-        self.points = take_rows(X, landmarks)
-        self.root = root
-        features = _features(X, self.points, kernel, root)
+        self.kernel, self.constant = kernel, constant
+        self.chosen, self.points, self.root = chosen, points, root
+        features = landmark_features(X, self.points, kernel, root)
         whole = kernel_diagonal(X, kernel)
         kept = np.concatenate([_squares(features[a:b, :]) for a, b in blocks(len(whole), _ROWS)])
         self.trace_error = max(0.0, float(1 - np.sum(kept) / np.sum(whole)))
@@ -70,18 +69,20 @@ class LandmarkGram(LinearGram):
 
     def cross(self, Z: Array) -> LinearCross:
         """Return K̃ between new rows and the samples as an operator."""
-        features = _features(as_floating(Z, "Z"), self.points, self.kernel, self.root)
+        features = landmark_features(as_floating(Z, "Z"), self.points, self.kernel, self.root)
         return LinearCross(with_columns(features, self.constant**0.5) if self.constant else features, self.X)
 
 
 def landmark_observer(gram: Gram, columns: np.ndarray | None = None) -> dict[str, Callable[..., Array]]:
     """Return what a path on this matrix keeps of some columns to predict by: what they are on landmarks."""
-    if not isinstance(gram, LandmarkGram):
+    if gram.chosen is None:
         return {}
+
+    approximate: Any = gram
 
     def coefficients(problem: Any, state: Any) -> np.ndarray:
         V = -problem.Y * state.u
-        return gram.on_landmarks(V if columns is None else take_columns(V, columns))
+        return np.asarray(approximate.on_landmarks(V if columns is None else take_columns(V, columns)))
 
     return {"landmark_coef": coefficients}
 
@@ -97,14 +98,20 @@ def landmark_gram(
 ) -> LandmarkGram:
     """Return the kernel matrix by landmarks; see :meth:`Gram.landmarks`."""
     X, kernel = as_floating(X, "X"), as_kernel(kernel, **params)
+    return LandmarkGram(X, kernel, *chosen_points(X, kernel, landmarks, seed), constant)
+
+
+def chosen_points(
+    X: Any, kernel: Kernel, landmarks: int | np.ndarray, seed: int
+) -> tuple[np.ndarray, Array, np.ndarray]:
+    """Return which rows are landmarks, these rows, and what makes features of k(X, L)."""
     if isinstance(landmarks, np.ndarray):
         chosen = _row_numbers(landmarks, X.shape[0])
     else:
         chosen = choose_landmarks(X, kernel, landmarks, seed=seed)
     points = take_rows(X, chosen)
-    K = to_numpy(kernel(points, points)).astype(np.float64)
-    root, kept = _inverse_root(K)
-    return LandmarkGram(X, kernel, chosen[kept], root, constant)
+    root, kept = _inverse_root(to_numpy(kernel(points, points)).astype(np.float64))
+    return chosen[kept], take_rows(points, kept), root
 
 
 def choose_landmarks(
@@ -211,7 +218,7 @@ def _inverse_root(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return scipy.linalg.solve_triangular(factor, np.eye(len(factor)), lower=True).T, kept
 
 
-def _features(X: Array, points: Array, kernel: Kernel, root: np.ndarray) -> Array:
+def landmark_features(X: Array, points: Array, kernel: Kernel, root: np.ndarray) -> Array:
     """Return k(X, L) R⁻ᵀ in float32, some rows at a time."""
     xp = namespace(X)
     if not (isinstance(X, np.ndarray) or sp.issparse(X)):
