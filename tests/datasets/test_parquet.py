@@ -1,6 +1,7 @@
 """Parquet files that are read in batches into a mapped array."""
 
 import logging
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -59,6 +60,13 @@ def test_the_copy_leaves_no_file_behind(table, tmp_path):
     rows = read_parquet(written(table, tmp_path / "a.parquet"), target="kind", folder=tmp_path / "room")
     assert not list((tmp_path / "room").iterdir())
     assert rows.X[499, 0] == np.float32(table["width"].iloc[-1])
+
+
+def test_a_disk_without_room_is_told_before_anything_is_written(table, tmp_path, monkeypatch):
+    file = written(table, tmp_path / "a.parquet")
+    monkeypatch.setattr("shutil.disk_usage", lambda place: SimpleNamespace(free=1000))
+    with pytest.raises(OSError, match=r"takes 8e-06 GB, and .* has 1e-06 GB left\. Pass folder="):
+        read_parquet(file, target="kind")
 
 
 @pytest.mark.parametrize(

@@ -133,8 +133,9 @@ def test_what_cannot_be_refined_says_so_and_stays(moons):
     X, y, Z = moons
     clf = by_landmarks(20).fit(X, y)
     values = clf.decision_function(Z)
-    with pytest.raises(ValueError, match="5 are fewer than the 20 there are"):
-        clf.refine(X, y, landmarks=5)
+    for wrong in (5, "auto", 30.5):
+        with pytest.raises(ValueError, match="to the 20 there are, and needs their number in all; got"):
+            clf.refine(X, y, landmarks=wrong)
     with pytest.raises(ValueError, match="needs the samples of the fit"):
         clf.refine(X[::-1], y[::-1], landmarks=30)
     with pytest.raises(ValueError, match="no landmarks to add to"):

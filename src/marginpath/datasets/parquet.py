@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -86,8 +87,7 @@ def read_parquet(
     names, n = _surveyed(files, target, columns)
     if n == 0:
         raise ValueError(f"{path} has no rows.")
-    with tempfile.TemporaryFile(dir=folder) as room:  # the mapping outlives it
-        X = np.memmap(room, dtype=np.float32, mode="w+", shape=(n, len(names)))
+    X = _room(n, len(names), folder)
     labels, start = [], 0
     for file in files:
         with _opened(file) as table:
@@ -99,6 +99,18 @@ def read_parquet(
                 start += batch.num_rows
         logger.info("%s is read: %s of %s rows.", file.name, f"{start:,}", f"{n:,}")
     return MappedRows(X, np.concatenate(labels), names)
+
+
+def _room(n: int, columns: int, folder: str | os.PathLike[str] | None) -> np.ndarray:
+    """Return an array in a file without a name; on a full disk, writing to it would end the process."""
+    place, needed = folder or tempfile.gettempdir(), 4 * n * columns
+    if needed > (free := shutil.disk_usage(place).free):
+        raise OSError(
+            f"The copy takes {needed / 1e9:.3g} GB, and {os.fspath(place)} has {free / 1e9:.3g} GB left. "
+            f"Pass folder= with a folder on a disk that has room."
+        )
+    with tempfile.TemporaryFile(dir=place) as file:  # the mapping outlives it
+        return np.memmap(file, dtype=np.float32, mode="w+", shape=(n, columns))
 
 
 def _files(path: Path) -> list[Path]:

@@ -123,8 +123,12 @@ class ApproximationMixin:
         require_path(self, "refine")
         if self.landmarks_ is None:
             raise ValueError("This classifier has no landmarks to add to: it is fitted on the kernel itself.")
-        if landmarks < (count := len(self.landmarks_)):
-            raise ValueError(f"refine adds landmarks: {landmarks} are fewer than the {count} there are.")
+        count = len(self.landmarks_)
+        if not isinstance(landmarks, (int, np.integer)) or landmarks < count:
+            raise ValueError(
+                f"refine adds landmarks to the {count} there are, and needs their number in all; got "
+                f"{landmarks!r}."
+            )
         if landmarks == count:
             return self
         other = clone(self).set_params(landmarks=landmarks, warm_start=False)
