@@ -92,9 +92,10 @@ class ApproximationMixin:
     def refine(self: Any, X: Any, y: Any, landmarks: int, sample_weight: Any = None, **params: Any) -> Any:
         """Go on with more landmarks: those that there are stay, and others come where they lack most.
 
-        The width stays as well, chosen or tuned, and the path begins at a hundredth of the present C, as the
-        steps before need not be taken again; where its first step turns out to be the best, it is followed
-        from its start. The trace error cannot rise, but for rounding. Should the fit fail, nothing changes.
+        ``landmarks_`` has the new ones behind. The width stays as well, chosen or tuned, and the path begins
+        at a hundredth of the present C, as the steps before need not be taken again; where its first step
+        turns out to be the best, it is followed from its start. The trace error cannot rise, but for
+        rounding. Should the fit fail, nothing changes.
 
         Parameters
         ----------
@@ -165,7 +166,7 @@ class ApproximationMixin:
         if self._kept is None:
             return self.landmarks
         rows, points = self._kept
-        if X.shape[0] <= rows[-1] or not _equal(_fetched(X, rows), points):
+        if X.shape[0] <= rows.max() or not _equal(_fetched(X, rows), points):
             raise ValueError("refine needs the samples of the fit: the rows that are landmarks are others.")
         assert kernel is not None
         return choose_landmarks(X, kernel, min(self.landmarks, X.shape[0]), seed=self._seed, kept=rows)

@@ -77,7 +77,6 @@ def landmark_observer(gram: Gram, columns: np.ndarray | None = None) -> dict[str
     """Return what a path on this matrix keeps of some columns to predict by: what they are on landmarks."""
     if gram.chosen is None:
         return {}
-
     approximate: Any = gram
 
     def coefficients(problem: Any, state: Any) -> np.ndarray:
@@ -121,7 +120,7 @@ def choose_landmarks(
 
     A row is drawn with the chance of what those before leave of its k(x, x), among some of all rows (Chen,
     Epperly, Tropp and Webber, *Randomly pivoted Cholesky*, 2022); many at a time, less those that the others
-    determine. The rows ``kept`` are landmarks already, and come before all others.
+    determine. The rows ``kept`` are landmarks already; they come first, as they are, and the others after.
 
     Examples
     --------
@@ -141,10 +140,11 @@ def choose_landmarks(
         before = np.searchsorted(candidates, kept)
         for a, b in blocks(len(before), _DRAWN):
             pivots.take(before[a:b])
-        most = n_landmarks - len(kept) + len(pivots.chosen)
+        first = len(pivots.chosen)
+        most = n_landmarks - len(kept) + first
         while (more := most - len(pivots.chosen)) > 0 and pivots.possible.any():
             pivots.take(pivots.draw(min(_DRAWN, more), rng))
-    return np.union1d(kept, candidates[pivots.chosen])
+    return np.concatenate([kept, np.sort(candidates[pivots.chosen[first:]])])
 
 
 class _Pivots:
@@ -182,13 +182,13 @@ class _Pivots:
 
 
 def _row_numbers(landmarks: np.ndarray, n: int) -> np.ndarray:
-    """Return the numbers of rows in order, each once."""
-    rows = np.unique(landmarks)
-    if landmarks.ndim != 1 or rows.dtype.kind not in "iu" or not len(rows) or rows[0] < 0 or rows[-1] >= n:
+    """Return the numbers of rows, each once: where rows determine each other, the first ones stay."""
+    whole = landmarks.ndim == 1 and landmarks.dtype.kind in "iu" and len(landmarks) > 0
+    if not whole or landmarks.min() < 0 or landmarks.max() >= n:
         raise ValueError(
             f"Landmarks are so many rows of X, or the numbers of some, from 0 to {n - 1}; got {landmarks!r}."
         )
-    return rows
+    return np.asarray(landmarks[np.sort(np.unique(landmarks, return_index=True)[1])])
 
 
 def _cholesky(K: np.ndarray, least: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
