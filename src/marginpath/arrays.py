@@ -77,8 +77,8 @@ def blocks(n: int, size: int) -> Iterator[tuple[int, int]]:
 
 
 def take_rows(array: Array, index: Any) -> Array:
-    """Return array[index, :], for dense arrays of any library and CSR matrices."""
-    if sp.issparse(array) or is_numpy(array):
+    """Return array[index, :], for dense arrays of any library, CSR matrices, and rows on a cluster."""
+    if is_numpy(array) or not array_api_compat.is_array_api_obj(array):
         return array[np.asarray(index)]
     xp = namespace(array)
     return xp.take(array, xp.asarray(index, device=device(array)), axis=0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from threadpoolctl import ThreadpoolController
 from .arrays import blocks
 
 _limit: ContextVar[int | None] = ContextVar("threads", default=None)
+_deadline: ContextVar[tuple[float, threading.Event] | None] = ContextVar("deadline", default=None)
 
 
 def available() -> int:
@@ -97,6 +99,51 @@ def for_all(
         raise
     finally:
         wait(futures)
+
+
+@contextmanager
+def until(deadline: float) -> Iterator[threading.Event]:
+    """Let what runs inside know of a deadline, a moment of ``time.monotonic``: see :func:`stopped_in_time`.
+
+    Whether anything was stopped there is what it gives.
+    """
+    stopped = threading.Event()
+    token = _deadline.set((deadline, stopped) if deadline < float("inf") else None)
+    try:
+        yield stopped
+    finally:
+        _deadline.reset(token)
+
+
+@contextmanager
+def stopped_in_time(stop: Callable[[], Any]) -> Iterator[None]:
+    """Call ``stop`` when the deadline has passed, if there is one, and what runs inside has not ended.
+
+    Examples
+    --------
+    >>> stop = threading.Event()
+    >>> with until(time.monotonic() + 0.01) as stopped, stopped_in_time(stop.set):
+    ...     stop.wait(60)
+    True
+    >>> stopped.is_set()
+    True
+    """
+    if (limit := _deadline.get()) is None:
+        yield
+        return
+    deadline, stopped = limit
+
+    def end() -> None:
+        stopped.set()  # first: whoever ends because of stop finds it set
+        stop()
+
+    timer = threading.Timer(max(0.0, deadline - time.monotonic()), end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 @cache

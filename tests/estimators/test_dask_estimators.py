@@ -118,3 +118,22 @@ def test_the_width_is_tuned_there_too(client):
     assert there.gamma_ == pytest.approx(here.gamma_, rel=1e-12)
     assert there.step_ == here.step_
     np.testing.assert_allclose(there.decision_function(X), here.decision_function(X), atol=1e-10)
+
+
+@pytest.mark.heavy
+def test_landmarks_travel_and_the_rows_stay(client):
+    X, y = load_iris(return_X_y=True)
+    far = da.from_array(X, chunks=((40, 0, 70, 40), (4,)))
+    settings = {"landmarks": 10, "method": "inertial", "stopping": None, "max_iter": 12, "random_state": 0}
+    here = mp.MarginPathClassifier(**settings).fit(X, y)
+    there = mp.MarginPathClassifier(**settings).fit(far, y)
+    np.testing.assert_array_equal(there.landmarks_, here.landmarks_)
+    assert there.trace_error_ == pytest.approx(here.trace_error_, abs=1e-5)
+    np.testing.assert_allclose(there.decision_function(far).compute(), here.decision_function(X), atol=1e-4)
+    np.testing.assert_allclose(there.at(3).decision_function(X), here.at(3).decision_function(X), atol=1e-4)
+    shares = [clf.disagreement(X, n_rows=100, random_state=0) for clf in (there, here)]
+    assert shares[0] == pytest.approx(shares[1], abs=0.02)
+    lost = there.trace_error_
+    assert there.refine(far, y, landmarks=30).trace_error_ < lost
+    with pytest.raises(ValueError, match="whose features are X itself"):
+        mp.MarginPathClassifier(kernel="linear", landmarks=5).fit(far, y)

@@ -206,3 +206,18 @@ def test_four_workers_say_the_same(samples):
                 for solver in ALGORITHMS.values():
                     found, wanted = (mp.run(solver, mp.Problem(g, Y), 30).last.u for g in (gram, here))
                     close(found, wanted)
+
+
+@pytest.mark.parametrize(("made", "constant"), [(chunked, 0.3), (sparse_chunks, 0.0)])
+def test_landmarks_there_are_those_of_one_machine(client, made, constant):
+    X = np.random.default_rng(0).standard_normal((N, D))
+    settings = {"landmarks": 30, "constant": constant, "seed": 1}
+    here = mp.Gram.choose(X, mp.Gaussian(8.0), **settings)
+    there = mp.Gram.choose(mc.load_rows(made(X), client), mp.Gaussian(8.0), **settings)
+    V = np.random.default_rng(1).standard_normal((N, 2)).astype(np.float32)
+    np.testing.assert_array_equal(there.chosen, here.chosen)
+    assert there.trace_error == pytest.approx(here.trace_error, abs=1e-5)
+    close(there @ V, here @ V, 1e-4)
+    close(there.on_landmarks(V), here.on_landmarks(V), 1e-3)
+    close(there.cross(X[:7]) @ V, here.cross(X[:7]) @ V, 1e-4)
+    close((there.cross(made(X)) @ V).compute(), here.cross(X) @ V, 1e-4)

@@ -61,3 +61,11 @@ def test_rows_of_dask_are_lazy(X, rng):
     words = rows_of(values).map(lambda v: np.where(v[:, 0] > 0, "up", "down"), None, np.dtype("<U4"))
     assert words.dtype == np.dtype("<U4")
     assert set(words.compute()) == {"up", "down"}
+
+
+def test_large_arrays_have_their_variance_by_parts(X, rng, monkeypatch):
+    monkeypatch.setattr("marginpath.gram.samples._LARGE", 25)
+    weight, far = rng.integers(0, 4, 30), X.astype(np.float32) + 1000
+    assert samples_of(X).variance() == pytest.approx(X.var(), rel=1e-12)
+    assert samples_of(X).variance(weight) == pytest.approx(np.repeat(X, weight, axis=0).var(), rel=1e-12)
+    assert samples_of(far).variance() == pytest.approx(far.astype(np.float64).var(), rel=1e-5)

@@ -410,6 +410,7 @@ SLOW = (
     "accuracy-tuned",
     "dask",
     "landmarks",
+    "parquet",
     "predict",
     "regression",
     "scaling",

@@ -21,6 +21,7 @@ from ..path.path import Status
 from ..prediction import Predictor, predictor_of
 from ..validation.columns import OneVsOne
 from ..validation.widths import SquaredDistances, default_widths
+from .approximation import ApproximationMixin
 from .base import BasePathClassifier
 from .compression import CompressionMixin
 from .deciding import compiled_sums
@@ -33,7 +34,7 @@ _KERNELS = ("rbf", "poly", "linear", "laplacian", "cosine")
 
 
 @register
-class MarginPathClassifier(CompressionMixin, BasePathClassifier):
+class MarginPathClassifier(ApproximationMixin, CompressionMixin, BasePathClassifier):
     """Large-margin kernel classifier that chooses its own amount of regularization.
 
     One run goes from a heavily regularized classifier to the maximum-margin one, through the SVM at every C;
@@ -110,7 +111,7 @@ class MarginPathClassifier(CompressionMixin, BasePathClassifier):
         Approximate the kernel by so many of the training samples (Nyström), whose number then decides memory
         and time. "auto" does so for 10,000 rows and more whose kernel matrix does not fit into
         ``cache_size``, with 8 √n landmarks or as many as fit; None computes kernel values again and again
-        there. Not with a linear or precomputed kernel, and on a cluster never.
+        there, and is None on a cluster. Not with a linear or precomputed kernel.
     n_jobs : int, optional
         Threads; None takes the cores there are.
     precision : {"float32", "tf32", "bfloat16"}, optional
@@ -138,6 +139,7 @@ class MarginPathClassifier(CompressionMixin, BasePathClassifier):
         is said of margins and gaps is said of the approximate kernel.
     trace_error_ : float
         The share of the trace of the kernel matrix that the approximation lacks; 0 for the kernel itself.
+        What that changes, :meth:`disagreement` measures, and :meth:`refine` adds landmarks.
     support_ : array of int
         The samples with a coefficient in any column.
     dual_coef_ : array (n_columns, n_support)
@@ -307,7 +309,7 @@ class MarginPathClassifier(CompressionMixin, BasePathClassifier):
     def _follow(self, X: Any, kernel: Kernel | None, follower: Follower) -> Followed:
         """Follow the path on the Gram matrix of X, by landmarks or a finer precision where need be."""
         settings: dict[str, Any] = {"precision": self.precision, "memory": self._memory(X)}
-        settings |= {"landmarks": self.landmarks, "seed": self._seed}
+        settings |= {"landmarks": self._landmarks_on(X, kernel), "seed": self._seed}
         return with_gram(X, kernel, follower.follow, constant=self.constant_, **settings)
 
     def _memory(self, X: Any) -> float | None:

@@ -198,18 +198,17 @@ class Follower:
         return float(np.max(path["gap"][path.steps == followed.step]))
 
     def _warn(self, followed: Followed) -> None:
-        """Warn of a path that ended before its time."""
+        """Warn of a path that ended before its time, or of a step that is not what its C says."""
         path, kept = followed.path, f"step {followed.step} is kept"
+        if (gap := self._gap(followed)) > getattr(path.solver, "gap_tol", np.inf):
+            kept += f", whose duality gap is {gap:.1e} of its objective: it is not the SVM at its C"
         limit = self.choice.classifier.time_limit
         if path.ended is Status.TIME_LIMIT:
             reason = f"The time limit of {limit} s was over after {path.last.t} steps; {kept}."
         elif path.ended is Status.INTERRUPTED:
             reason = f"Interrupted after {path.last.t} steps; {kept}."
-        elif self._gap(followed) > getattr(path.solver, "gap_tol", np.inf):
-            reason = (
-                f"No step reached path_tol={self.choice.classifier.path_tol}; {kept}, whose duality gap is "
-                f"{self._gap(followed):.1e} of its objective: it is not the SVM at its C."
-            )
+        elif gap > getattr(path.solver, "gap_tol", np.inf):
+            reason = f"No step reached path_tol={self.choice.classifier.path_tol}; {kept}."
         elif path.ended is Status.STEPS and self.choice.is_unfinished(followed, self.method):
             reason = f"max_iter={path.last.t} was reached before the stopping rule; {kept}. Raise max_iter."
         else:

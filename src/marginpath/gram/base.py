@@ -76,7 +76,7 @@ class Gram(ABC):
         precision: str | None = None,
         device: str | None = None,
         memory: float | None = None,
-        landmarks: int | str | None = None,
+        landmarks: int | np.ndarray | str | None = None,
         seed: int = 0,
         **params: Any,
     ) -> Gram:
@@ -99,9 +99,10 @@ class Gram(ABC):
             Compute there what a NumPy array holds, such as "cuda".
         memory : float, optional
             Bytes that kernel values may take; never more than most of what is free, the default.
-        landmarks : int or "auto", optional
-            Approximate the matrix by so many rows; "auto" where it does not fit, by as many as the memory
-            has room for, √n times 8 at most. See :meth:`landmarks`, also for ``seed``.
+        landmarks : int, array of int or "auto", optional
+            Approximate the matrix by so many rows, or by those with these numbers; "auto" where it does not
+            fit, by as many as the memory has room for, √n times 8 at most. See :meth:`landmarks`, also for
+            ``seed``.
 
         Examples
         --------
@@ -159,7 +160,12 @@ class Gram(ABC):
 
     @staticmethod
     def landmarks(
-        X: Array, kernel: str | Callable[..., Any], n_landmarks: int, *, seed: int = 0, **params: Any
+        X: Array,
+        kernel: str | Callable[..., Any],
+        n_landmarks: int | np.ndarray,
+        *,
+        seed: int = 0,
+        **params: Any,
     ) -> LandmarkGram:
         """Approximate the kernel matrix by so many landmarks, rows of X: memory and time grow with n only.
 
@@ -172,8 +178,9 @@ class Gram(ABC):
         X : array (n, d) or CSR matrix
         kernel, params
             As in :meth:`from_kernel`; any positive semi-definite one.
-        n_landmarks : int
-            Rows that others determine, such as equal ones, are left out: there may be fewer.
+        n_landmarks : int or array of int
+            How many, or the numbers of the rows themselves. Rows that others determine, such as equal ones,
+            are left out: there may be fewer.
         seed : int
             Of the random choice.
 

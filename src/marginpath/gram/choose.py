@@ -14,10 +14,10 @@ from ..arrays import Array, all_finite, as_floating, namespace, to_numpy, with_c
 from ..devices import free_bytes, is_out_of_memory, on_gpu, release, torch_device
 from ..kernels.functions import Kernel, Linear, as_kernel, biased
 from .base import Gram
-from .cluster import Rows, gram_of
+from .cluster import ClusterLandmarkGram, Rows, gram_of
 from .device import DeviceTiledGram
 from .filling import matrix_bytes
-from .landmarks import landmark_gram
+from .landmarks import LandmarkGram, landmark_gram
 from .memory import available_memory
 from .precision import as_precision, next_finer
 from .tiled import TiledGram, kernel_diagonal
@@ -40,7 +40,7 @@ class Place(NamedTuple):
     precision: str | None = None
     device: str | None = None
     memory: float | None = None
-    landmarks: int | str | None = None
+    landmarks: int | np.ndarray | str | None = None
     seed: int = 0
 
     def probe(self, X: Array) -> Array:
@@ -58,12 +58,21 @@ class Place(NamedTuple):
         free = _SHARE * (free_bytes(sample) if on_gpu(sample) else available_memory())
         return needed, free if self.memory is None else min(self.memory, free)
 
-    def n_landmarks(self, X: Array) -> int | None:
-        """Return how many landmarks there are to be, None without any."""
-        if self.landmarks != "auto":
-            return None if self.landmarks is None else int(self.landmarks)
-        needed, room = self.budget(X)
-        return None if needed <= room else landmarks_for(X.shape[0], room)
+    @property
+    def given_landmarks(self) -> int | np.ndarray | None:
+        """How many landmarks, or which, where that was said."""
+        return None if isinstance(self.landmarks, str) else self.landmarks
+
+    def landmarks_on(self, X: Array) -> int | np.ndarray | None:
+        """Return how many landmarks there are to be, or which; None without any."""
+        if isinstance(self.landmarks, str):
+            if self.landmarks != "auto":
+                raise ValueError(
+                    f"landmarks is a number, row numbers, 'auto' or None; got {self.landmarks!r}."
+                )
+            needed, room = self.budget(X)
+            return None if needed <= room else landmarks_for(X.shape[0], room)
+        return self.landmarks
 
 
 def landmarks_for(n: int, room: float) -> int | None:
@@ -104,7 +113,7 @@ def choose_gram(
     precision: str | None = None,
     device: str | None = None,
     memory: float | None = None,
-    landmarks: int | str | None = None,
+    landmarks: int | np.ndarray | str | None = None,
     seed: int = 0,
     **params: Any,
 ) -> Gram:
@@ -124,8 +133,8 @@ def choose_gram(
     X = as_floating(X, "X")
     if not _has_values(kernel):
         return _as_given(X, kernel, constant, place)
-    if (count := place.n_landmarks(X)) is not None:
-        return _by_landmarks(X, kernel, count, constant, place)
+    if (landmarks := place.landmarks_on(X)) is not None:
+        return _by_landmarks(X, kernel, landmarks, constant, place)
     return _stored_or_tiled(X, biased(kernel, constant), place)
 
 
@@ -138,7 +147,7 @@ def with_gram(
     precision: str | None = None,
     device: str | None = None,
     memory: float | None = None,
-    landmarks: int | str | None = None,
+    landmarks: int | np.ndarray | str | None = None,
     seed: int = 0,
     **params: Any,
 ) -> R:
@@ -229,17 +238,19 @@ def _has_values(kernel: Kernel | None) -> TypeGuard[Kernel]:
 
 def _on_cluster(X: Rows, kernel: Kernel | None, constant: float, place: Place) -> Gram:
     """Leave the samples with the workers, whose memory decides what is stored."""
-    if place.landmarks not in (None, "auto"):
-        raise ValueError(
-            "Landmarks are chosen from rows in memory, and these are on a cluster. Leave landmarks='auto', "
-            "which follows the exact kernel there, or give X as an array."
-        )
     if place.precision is not None or place.device is not None:
         raise ValueError(
             f"The workers of a cluster compute in the precision of X, but precision={place.precision!r} and "
             f"device={place.device!r} were given. Leave both None, or give X as an array."
         )
-    return gram_of(X, _not_given(kernel), constant=constant)
+    kernel, landmarks = _not_given(kernel), place.given_landmarks
+    if landmarks is None:
+        return gram_of(X, kernel, constant=constant)
+    _require_values(kernel, landmarks)
+    landmarks = landmarks if isinstance(landmarks, np.ndarray) else min(landmarks, X.shape[0])
+    gram = ClusterLandmarkGram(X, kernel, landmarks, seed=place.seed, constant=constant)
+    _tell_of_landmarks(gram)
+    return gram
 
 
 def _not_given(kernel: Kernel | None) -> Kernel:
@@ -250,12 +261,7 @@ def _not_given(kernel: Kernel | None) -> Kernel:
 
 def _as_given(X: Array, kernel: Kernel | None, constant: float, place: Place) -> Gram:
     """Take X for its own matrix, or, with a linear kernel, for the factor of X Xᵀ."""
-    if place.landmarks not in (None, "auto"):
-        what = "a precomputed matrix" if kernel is None else "the linear kernel, whose features are X itself,"
-        raise ValueError(
-            f"landmarks={place.landmarks!r} approximates a kernel of the samples, and {what} needs none. "
-            f"Leave landmarks='auto'."
-        )
+    _require_values(kernel, place.given_landmarks)
     if place.precision is not None:
         what = "a precomputed matrix" if kernel is None else "a linear kernel"
         raise ValueError(
@@ -300,17 +306,36 @@ def _tiles(X: Array, kernel: Kernel, place: Place, room: float, reason: str) -> 
     return DeviceTiledGram(X, kernel, precision=precision, device=device, rows=rows, room=block)
 
 
-def _by_landmarks(X: Array, kernel: Kernel, count: int, constant: float, place: Place) -> Gram:
+def _by_landmarks(
+    X: Array, kernel: Kernel, landmarks: int | np.ndarray, constant: float, place: Place
+) -> Gram:
     """Approximate the matrix; there is nothing to store coarsely, so that no precision applies."""
     samples = X if place.device is None else _moved(X, place.device)
-    gram = landmark_gram(samples, kernel, min(count, X.shape[0]), seed=place.seed, constant=constant)
+    if not isinstance(landmarks, np.ndarray):
+        landmarks = min(landmarks, X.shape[0])
+    gram = landmark_gram(samples, kernel, landmarks, seed=place.seed, constant=constant)
+    _tell_of_landmarks(gram)
+    return gram
+
+
+def _require_values(kernel: Kernel | None, landmarks: int | np.ndarray | None) -> None:
+    """Refuse landmarks where no kernel values are computed."""
+    if landmarks is None or _has_values(kernel):
+        return
+    what = "a precomputed matrix" if kernel is None else "the linear kernel, whose features are X itself,"
+    raise ValueError(
+        f"landmarks={landmarks!r} approximates a kernel of the samples, and {what} needs none. Leave "
+        f"landmarks='auto'."
+    )
+
+
+def _tell_of_landmarks(gram: LandmarkGram | ClusterLandmarkGram) -> None:
     logger.info(
         "The kernel matrix of %s samples is approximated by %s landmarks, and lacks %.2g %% of its trace.",
-        f"{X.shape[0]:,}",
+        f"{gram.shape[0]:,}",
         f"{gram.root.shape[1]:,}",
         100 * gram.trace_error,
     )
-    return gram
 
 
 def _moved(X: Array, name: str) -> Array:

@@ -40,12 +40,11 @@ class LandmarkGram(LinearGram):
     """
 
     def __init__(
-        self, X: Array, kernel: Kernel, landmarks: np.ndarray, root: np.ndarray, constant: float
+        self, X: Array, kernel: Kernel, chosen: np.ndarray, points: Array, root: np.ndarray, constant: float
     ) -> None:
-        self.kernel, self.chosen, self.constant = kernel, landmarks, constant
-        self.points = take_rows(X, landmarks)
-        self.root = root
-        features = _features(X, self.points, kernel, root)
+        self.kernel, self.constant = kernel, constant
+        self.chosen, self.points, self.root = chosen, points, root
+        features = landmark_features(X, self.points, kernel, root)
         whole = kernel_diagonal(X, kernel)
         kept = np.concatenate([_squares(features[a:b, :]) for a, b in blocks(len(whole), _ROWS)])
         self.trace_error = max(0.0, float(1 - np.sum(kept) / np.sum(whole)))
@@ -70,18 +69,19 @@ class LandmarkGram(LinearGram):
 
     def cross(self, Z: Array) -> LinearCross:
         """Return K̃ between new rows and the samples as an operator."""
-        features = _features(as_floating(Z, "Z"), self.points, self.kernel, self.root)
+        features = landmark_features(as_floating(Z, "Z"), self.points, self.kernel, self.root)
         return LinearCross(with_columns(features, self.constant**0.5) if self.constant else features, self.X)
 
 
 def landmark_observer(gram: Gram, columns: np.ndarray | None = None) -> dict[str, Callable[..., Array]]:
     """Return what a path on this matrix keeps of some columns to predict by: what they are on landmarks."""
-    if not isinstance(gram, LandmarkGram):
+    if gram.chosen is None:
         return {}
+    approximate: Any = gram
 
     def coefficients(problem: Any, state: Any) -> np.ndarray:
         V = -problem.Y * state.u
-        return gram.on_landmarks(V if columns is None else take_columns(V, columns))
+        return np.asarray(approximate.on_landmarks(V if columns is None else take_columns(V, columns)))
 
     return {"landmark_coef": coefficients}
 
@@ -89,7 +89,7 @@ def landmark_observer(gram: Gram, columns: np.ndarray | None = None) -> dict[str
 def landmark_gram(
     X: Array,
     kernel: str | Callable[..., Any],
-    n_landmarks: int,
+    landmarks: int | np.ndarray,
     *,
     seed: int = 0,
     constant: float = 0.0,
@@ -97,19 +97,30 @@ def landmark_gram(
 ) -> LandmarkGram:
     """Return the kernel matrix by landmarks; see :meth:`Gram.landmarks`."""
     X, kernel = as_floating(X, "X"), as_kernel(kernel, **params)
-    chosen = choose_landmarks(X, kernel, n_landmarks, seed=seed)
+    return LandmarkGram(X, kernel, *chosen_points(X, kernel, landmarks, seed), constant)
+
+
+def chosen_points(
+    X: Any, kernel: Kernel, landmarks: int | np.ndarray, seed: int
+) -> tuple[np.ndarray, Array, np.ndarray]:
+    """Return which rows are landmarks, these rows, and what makes features of k(X, L)."""
+    if isinstance(landmarks, np.ndarray):
+        chosen = _row_numbers(landmarks, X.shape[0])
+    else:
+        chosen = choose_landmarks(X, kernel, landmarks, seed=seed)
     points = take_rows(X, chosen)
-    K = to_numpy(kernel(points, points)).astype(np.float64)
-    root, kept = _inverse_root(K)
-    return LandmarkGram(X, kernel, chosen[kept], root, constant)
+    root, kept = _inverse_root(to_numpy(kernel(points, points)).astype(np.float64))
+    return chosen[kept], take_rows(points, kept), root
 
 
-def choose_landmarks(X: Array, kernel: Kernel, n_landmarks: int, *, seed: int = 0) -> np.ndarray:
+def choose_landmarks(
+    X: Array, kernel: Kernel, n_landmarks: int, *, seed: int = 0, kept: np.ndarray | None = None
+) -> np.ndarray:
     """Return the rows that are landmarks, in order: by random pivots of a Cholesky factorization.
 
     A row is drawn with the chance of what those before leave of its k(x, x), among some of all rows (Chen,
     Epperly, Tropp and Webber, *Randomly pivoted Cholesky*, 2022); many at a time, less those that the others
-    determine.
+    determine. The rows ``kept`` are landmarks already; they come first, as they are, and the others after.
 
     Examples
     --------
@@ -121,28 +132,63 @@ def choose_landmarks(X: Array, kernel: Kernel, n_landmarks: int, *, seed: int = 
     n = X.shape[0]
     if n_landmarks < 1:
         raise ValueError(f"The number of landmarks must be at least 1, got {n_landmarks}.")
-    rng = np.random.default_rng(seed)
+    rng, kept = np.random.default_rng(seed), np.empty(0, dtype=np.int64) if kept is None else kept
     count = min(n, max(2 * n_landmarks, min(_CANDIDATES * n_landmarks, _MOST_CANDIDATES)))
-    candidates = np.sort(rng.choice(n, count, replace=False))
-    rows = take_rows(X, candidates)
-    left = kernel_diagonal(rows, kernel).astype(np.float64)
-    least, factor = _DEPENDENT * left, np.zeros((count, 0), dtype=np.float32)
-    chosen: list[int] = []
+    candidates = np.union1d(kept, rng.choice(n, count, replace=False))
+    pivots = _Pivots(take_rows(X, candidates), kernel)
     with one_blas_thread():
-        while len(chosen) < n_landmarks and np.any(possible := left > least):
-            chance = np.where(possible, left, 0)
-            some = min(_DRAWN, n_landmarks - len(chosen), int(np.sum(possible)))
-            drawn = rng.choice(count, some, replace=False, p=chance / chance.sum())
-            columns = to_numpy(kernel(rows, take_rows(rows, drawn))) - factor @ factor[drawn].T
-            own, kept = _cholesky(columns[drawn].astype(np.float64), least[drawn])
-            left[drawn] = 0
-            if not len(kept):  # rounding alone had left something of them
-                continue
-            new = scipy.linalg.solve_triangular(own, columns[:, kept].T, lower=True).T
-            factor = np.hstack([factor, new.astype(np.float32)])
-            left = np.maximum(left - np.sum(new**2, axis=1), 0)
-            chosen.extend(drawn[kept].tolist())
-    return np.sort(candidates[chosen])
+        before = np.searchsorted(candidates, kept)
+        for a, b in blocks(len(before), _DRAWN):
+            pivots.take(before[a:b])
+        first = len(pivots.chosen)
+        most = n_landmarks - len(kept) + first
+        while (more := most - len(pivots.chosen)) > 0 and pivots.possible.any():
+            pivots.take(pivots.draw(min(_DRAWN, more), rng))
+    return np.concatenate([kept, np.sort(candidates[pivots.chosen[first:]])])
+
+
+class _Pivots:
+    """A Cholesky factorization of the kernel matrix of some rows that grows by the rows that are chosen."""
+
+    def __init__(self, rows: Array, kernel: Kernel) -> None:
+        self.rows, self.kernel = rows, kernel
+        self.left = kernel_diagonal(rows, kernel).astype(np.float64)
+        self.least, self.factor = _DEPENDENT * self.left, np.zeros((len(self.left), 0), dtype=np.float32)
+        self.chosen: list[int] = []
+
+    @property
+    def possible(self) -> np.ndarray:
+        """Which rows the chosen ones do not determine."""
+        return np.asarray(self.left > self.least)
+
+    def draw(self, most: int, rng: np.random.Generator) -> np.ndarray:
+        """Return some rows, each with the chance of what is left of its k(x, x)."""
+        chance = np.where(self.possible, self.left, 0)
+        some = min(most, int(np.count_nonzero(chance)))
+        return rng.choice(len(chance), some, replace=False, p=chance / chance.sum())
+
+    def take(self, drawn: np.ndarray) -> None:
+        """Let these rows be pivots, less those that others determine."""
+        columns = to_numpy(self.kernel(self.rows, take_rows(self.rows, drawn)))
+        columns = columns - self.factor @ self.factor[drawn].T
+        own, kept = _cholesky(columns[drawn].astype(np.float64), self.least[drawn])
+        self.left[drawn] = 0
+        if not len(kept):  # rounding alone had left something of them
+            return
+        new = scipy.linalg.solve_triangular(own, columns[:, kept].T, lower=True).T
+        self.factor = np.hstack([self.factor, new.astype(np.float32)])
+        self.left = np.maximum(self.left - np.sum(new**2, axis=1), 0)
+        self.chosen.extend(drawn[kept].tolist())
+
+
+def _row_numbers(landmarks: np.ndarray, n: int) -> np.ndarray:
+    """Return the numbers of rows, each once: where rows determine each other, the first ones stay."""
+    whole = landmarks.ndim == 1 and landmarks.dtype.kind in "iu" and len(landmarks) > 0
+    if not whole or landmarks.min() < 0 or landmarks.max() >= n:
+        raise ValueError(
+            f"Landmarks are so many rows of X, or the numbers of some, from 0 to {n - 1}; got {landmarks!r}."
+        )
+    return np.asarray(landmarks[np.sort(np.unique(landmarks, return_index=True)[1])])
 
 
 def _cholesky(K: np.ndarray, least: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -172,7 +218,7 @@ def _inverse_root(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return scipy.linalg.solve_triangular(factor, np.eye(len(factor)), lower=True).T, kept
 
 
-def _features(X: Array, points: Array, kernel: Kernel, root: np.ndarray) -> Array:
+def landmark_features(X: Array, points: Array, kernel: Kernel, root: np.ndarray) -> Array:
     """Return k(X, L) R⁻ᵀ in float32, some rows at a time."""
     xp = namespace(X)
     if not (isinstance(X, np.ndarray) or sp.issparse(X)):

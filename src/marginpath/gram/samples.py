@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import is_array_api_obj
 
-from ..arrays import Array, beside, is_numpy, namespace, take_rows, to_numpy
+from ..arrays import Array, beside, blocks, is_numpy, namespace, take_rows, to_numpy
 from ..devices import on_gpu
 from ..kernels.functions import Kernel
 from ..parallel import product
@@ -28,6 +28,7 @@ from .tiled import TiledCross
 _MAIN_MEMORY = (
     4e9  # bytes for kernel values that are not on a GPU, where no more than four times that is free
 )
+_LARGE = 2**22  # numbers that are taken into memory at a time, of an array that may be a file
 
 
 class ArrayRows:
@@ -62,6 +63,8 @@ class ArrayRows:
     def variance(self, weight: np.ndarray | None = None) -> float:
         """Return the variance of all entries, zeros of sparse rows included, rows counted by their weight."""
         X, xp = self.X, namespace(self.X)
+        if is_numpy(X) and X.size > _LARGE:
+            return _variance(X, np.ones(len(X)) if weight is None else weight)
         if weight is None:
             return float(X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else xp.var(X))
         share = beside(weight / weight.sum(), X)
@@ -167,6 +170,13 @@ def rows_of(X: Any) -> AnyRows:
     array([2.])
     """
     return LazyRows(X) if is_dask(X) else ArrayRows(X)
+
+
+def _variance(X: np.ndarray, weight: np.ndarray) -> float:
+    """Return the variance of all entries, rows counted by their weight; few are copied at a time."""
+    spans, share = list(blocks(len(X), max(1, _LARGE // X.shape[1]))), weight / weight.sum()
+    mean = sum(float(share[a:b] @ np.mean(X[a:b], axis=1, dtype=np.float64)) for a, b in spans)
+    return sum(float(share[a:b] @ np.mean((X[a:b] - mean) ** 2, axis=1, dtype=np.float64)) for a, b in spans)
 
 
 def float_dtypes(X: Any, *, as_given: bool) -> list[Any]:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..arrays import Array, is_numpy, to_numpy
-from ..parallel import one_blas_thread
+from ..parallel import one_blas_thread, until
 from ..problem import Problem
 from ..solvers.base import Solver, State
 from .models import ModelHistory
@@ -67,7 +67,9 @@ def run(
     callbacks : callables (problem, state, path)
         Called at every recorded step; a true answer ends the run.
     time_limit : float, optional
-        Seconds of wall time after which the run ends.
+        Seconds of wall time after which the run ends: in the midst of a step of :class:`SolutionPath`, which
+        then does not count, and after the step at hand of the other solvers. The first step always counts;
+        whether it is a solution, its duality gap tells, the metric ``"gap"``.
     keep : int
         Bytes for intermediate states; what was not kept can be replayed.
     models : bool or array of int
@@ -176,12 +178,15 @@ def _continue(
     end = path.last.t + steps
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
     path.ended = Status.STEPS
-    with _interruptible() as interrupted, one_blas_thread():
+    with _interruptible() as interrupted, one_blas_thread(), until(deadline) as cut:
         try:
             while path.last.t < end and path.running().any():
                 begin = time.perf_counter()
                 state = advance(path.solver, problem, path.last, path.running())
                 path.seconds += time.perf_counter() - begin
+                if cut.is_set() and path.last.t > 0:  # no solution: one that is resumed takes it again
+                    path.ended = Status.TIME_LIMIT
+                    break
                 path.last = state
                 path.retain(state)
                 if state.t % path.every == 0:

@@ -32,6 +32,7 @@ NAMES = (
     "dense",
     "scaling",
     "landmarks",
+    "parquet",
     "screening",
     "parts",
     "proofs",

@@ -5,6 +5,7 @@ Everything here but `is_dask` needs the extra ``dask``: pip install "marginpath[
 
 from .faults import SchedulerLost
 from .kernel import ClusterKernelGram
+from .landmarks import ClusterLandmarkGram
 from .linear import ClusterLinearGram, from_dask, gram_of
 from .loading import collected, is_dask, load_rows
 from .mapping import fit_on_sample, map_rows
@@ -12,6 +13,7 @@ from .rows import Rows
 
 __all__ = [
     "ClusterKernelGram",
+    "ClusterLandmarkGram",
     "ClusterLinearGram",
     "Rows",
     "SchedulerLost",

@@ -177,7 +177,8 @@ def _fits(samples: Rows, workers: dict[str, dict[str, Any]]) -> bool:
     if n * d * width > memory(workers) / 4:
         raise ValueError(
             f"X takes {n * d * width / 1e9:.1f} GB, over a quarter of a worker's memory, but every one has "
-            f"a copy of it. Map X to features (fit_on_sample with Nystroem, then map_rows) and use no kernel."
+            f"a copy of it. Give a number of landmarks, such as MarginPathClassifier(landmarks=500), whose "
+            f"features are made where the rows are."
         )
     return bool(n * n * width <= len(workers) * (memory(workers) / 2 - n * d * width))
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ... import parallel
 from ...arrays import Array, blocks
-from ...parallel import for_all, one_blas_thread
+from ...parallel import for_all, one_blas_thread, stopped_in_time
 from ...problem import Problem
 from .feature_rows import DenseRows, SparseRows, rows_of
 from .kernel_columns import Solution, balanced
@@ -69,7 +69,7 @@ class FeatureColumns:
         self.u = np.where(resting, -self.bound * self.mass, self.u)
 
     def solve(self, settings: Any, t: int) -> None:
-        """Sweep until every column has its gap; an interrupt stops them all."""
+        """Sweep until every column has its gap; an interrupt, or the deadline of a run, stops them all."""
         stop, mean = threading.Event(), float(np.mean(self.problem.gram.diagonal))
         # At small C the second moves the intercept by 1 where all samples move; in an empty box none does.
         total = self.bound * self.mass.sum(axis=0, dtype=np.float64)
@@ -89,7 +89,7 @@ class FeatureColumns:
 
         groups = list(blocks(len(self.bound), self._width))
         workers = min(settings.threads or parallel.available(), len(groups))
-        with one_blas_thread():  # whose sums would depend on their number
+        with stopped_in_time(stop.set), one_blas_thread():  # whose sums would depend on their number
             for_all(part, groups, workers, stop.set)
 
     def result(self, refresh: bool) -> Solution:
@@ -128,13 +128,15 @@ class _Group:
             before = self.u.copy()
             moved = self._sweep(rows, rng)
             active = (self.u < 0) & (self.u > -self.bound * self.mass) | (self.u != before)
-            if number > 0 or not moved:
+            if number > 0 or not moved or self.stopped():
                 scores = self._scores(rows)
                 gap = self._gap(scores)
                 if self.stopped() or np.max(gap) <= self.tol:
                     return scores
             if number > _PATIENCE and np.max(active.sum(axis=0)) <= _LARGEST_SET:
                 for j in np.flatnonzero(gap > self.tol).tolist():
+                    if self.stopped():
+                        return self._scores(rows)
                     self._solve_on(rows, j, self._near(j, active[:, j], scores[:, j]), scores[:, j])
             elif 0 < len(some := np.flatnonzero(active.any(axis=1))) < len(active) / 2:
                 self._sweep_over(rows, some, _SWEEPS << min(number, _DOUBLINGS), rng)

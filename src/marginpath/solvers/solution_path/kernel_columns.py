@@ -12,7 +12,7 @@ import numpy as np
 from ... import parallel
 from ...arrays import Array, blocks
 from ...gram.base import Gram
-from ...parallel import for_all
+from ...parallel import for_all, stopped_in_time
 from ...problem import Problem
 
 
@@ -101,14 +101,14 @@ class KernelColumns:
         self.f *= factor
 
     def solve(self, settings: Any, t: int) -> None:
-        """Work on sets of samples until every column has its gap; an interrupt stops them all."""
+        """Work on sets of samples until every column has its gap; an interrupt or the deadline stops all."""
         stop = np.zeros(1, dtype=bool)
         # Rows that are not stored are computed together, and their last digits depend on which: so one column
         # comes after the other then, and the threads share the rows.
         workers = (settings.threads or parallel.available()) if self.problem.gram.matrix is not None else 1
-        for_all(
-            lambda j: self._solve(j, settings, stop), range(len(self.z)), workers, lambda: stop.fill(True)
-        )
+        columns = range(len(self.z))
+        with stopped_in_time(lambda: stop.fill(True)):
+            for_all(lambda j: self._solve(j, settings, stop), columns, workers, lambda: stop.fill(True))
 
     def _solve(self, j: int, settings: Any, stop: np.ndarray) -> None:
         from .column import MOST, improve, plan, solve

@@ -1,0 +1,74 @@
+"""Landmarks on a cluster: they travel, the rows stay, and their features are made where the rows are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ...arrays import Array
+from ...kernels.functions import Kernel, Linear
+from ..landmarks import chosen_points, landmark_features
+from .faults import spread
+from .linear import ClusterLinearGram, FeatureCross
+from .loading import is_dask
+from .mapping import map_rows, matching_rows
+from .rows import Rows
+
+
+class ClusterLandmarkGram(ClusterLinearGram):
+    """The kernel matrix of rows on a cluster as landmarks see it; see :meth:`Gram.landmarks`.
+
+    The candidates, of which landmarks are chosen, are fetched. ``chosen``, ``trace_error`` and
+    ``on_landmarks`` are those of a :class:`LandmarkGram`.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        kernel: Kernel,
+        landmarks: int | np.ndarray,
+        *,
+        seed: int = 0,
+        constant: float = 0.0,
+    ) -> None:
+        self.kernel, self.constant, self.columns = kernel, constant, rows.shape[1]
+        self.chosen, self.points, self.root = chosen_points(rows, kernel, landmarks, seed)
+        shards = spread(rows.client, _features, rows.shards, **self._map)
+        shape, dtype = (rows.shape[0], self.root.shape[1]), np.dtype(np.float32)
+        features = Rows(rows.client, shards, rows.places, shape, dtype)
+        lost = 1 - np.sum(features.diagonal(Linear()), dtype=np.float64) / np.sum(rows.diagonal(kernel))
+        self.trace_error = max(0.0, float(lost))
+        super().__init__(features.with_constant(constant))
+
+    @property
+    def _map(self) -> dict[str, Any]:
+        """What makes features of rows."""
+        return {"points": self.points, "kernel": self.kernel, "root": self.root}
+
+    def on_landmarks(self, V: Array) -> np.ndarray:
+        """Return B with K̃ V = k(X, L) B, but for the constant."""
+        w = self.features.transposed_product(V.astype(np.float32))
+        return np.asarray(self.root @ w[: self.root.shape[1]].astype(np.float64))
+
+    def cross(self, Z: Any) -> FeatureCross:
+        """Return K̃ between new rows and the samples as an operator; lazy where Z is a dask array."""
+        Z = matching_rows(Z, self.columns)
+        settings: dict[str, Any] = {**self._map, "constant": self.constant}
+        if not is_dask(Z):
+            return FeatureCross(_new_features(Z, **settings), self.features)
+        columns = self.features.shape[1]
+        return FeatureCross(map_rows(_new_features, Z, columns, dtype=np.float32, **settings), self.features)
+
+
+def _features(shard: list[Array], points: Array, kernel: Kernel, root: np.ndarray) -> list[Array]:
+    return [landmark_features(X, points, kernel, root) for X in shard]
+
+
+def _new_features(Z: Any, points: Array, kernel: Kernel, root: np.ndarray, constant: float) -> Array:
+    """Return the features of new rows, with the column of the constant, if there is one."""
+    rows = Z if sp.issparse(Z) else np.asarray(Z)
+    features = landmark_features(rows, points, kernel, root)
+    column = np.full((len(features), 1), constant**0.5, dtype=np.float32)
+    return np.hstack([features, column]) if constant else features
