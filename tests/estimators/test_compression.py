@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_moons
 
 import marginpath as mp
-from marginpath.estimators.compressor import REFITS
+from marginpath.estimators import refitting
+from marginpath.estimators.refitting import REFITS
 from marginpath.prediction.reduction import Pursuit, difference_bounds
+from marginpath.validation.columns import OneVsOne
 
 
 def data(n=120, d=3, classes=2, dtype=np.float64, seed=0):
@@ -259,7 +261,9 @@ def test_a_new_fit_forgets_the_compression():
 def test_the_bound_holds_whatever_the_model(kernel, dtype, classes, k, scale, refit, seed):
     X, y = data(60, 4, classes, dtype, seed)
     clf = fit(dtype(scale) * X, y, stopping=None, max_iter=6, **kernel)
-    small = clf.compress(k, refit=refit)
+    with pytest.MonkeyPatch.context() as few:
+        few.setattr(refitting, "_RIDGES", (1.0,))  # which ridge the folds choose is no matter here
+        small = clf.compress(k, refit=refit)
     rng = np.random.default_rng(seed)
     far = (rng.standard_normal((200, 4)) * 10.0 ** rng.uniform(-3, 3, (200, 1))).astype(dtype)
     assert holds(clf, small, np.concatenate([dtype(scale) * X, far]))
@@ -267,19 +271,21 @@ def test_the_bound_holds_whatever_the_model(kernel, dtype, classes, k, scale, re
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [2, 4], ids=["two classes", "pairs"])
 def test_the_bound_holds_on_a_million_rows(dtype, classes):
     X, y = data(400, 5, classes, dtype)
-    clf = fit(X, y)
-    models = [clf.compress(k, refit=refit) for k in (3, 30, len(clf.support_) - 1) for refit in REFITS]
+    clf = fit(X, y, cv=3)
+    assert (classes == 2) != isinstance(clf.columns_, OneVsOne)
+    sizes = (3, 30, len(clf.support_) - 1)
+    models = [[clf.compress(k, refit=refit) for refit in REFITS] for k in sizes]
     rng = np.random.default_rng(0)
-    for _ in range(50):
+    for batch in range(50):
         near = X[rng.integers(len(X), size=10_000)] + rng.standard_normal((10_000, 5)) * 10.0 ** rng.uniform(
             -8, 1, (10_000, 1)
         )
         far = rng.standard_normal((10_000, 5)) * 10.0 ** rng.uniform(-4, 4, (10_000, 1))
         rows = np.concatenate([near, far]).astype(dtype)
-        assert all(holds(clf, small, rows) for small in models)
+        assert all(holds(clf, small, rows) for small in models[batch % len(sizes)])
 
 
 def test_the_distance_is_bounded_where_differences_cancel():

@@ -13,7 +13,8 @@ from ..gram.choose import diagonal_of
 from ..gram.samples import ArrayRows, samples_of
 from ..prediction.reduction import Span
 from ..validation.columns import OneVsOne
-from .compressor import REFITS, Compression, compressed
+from .compressor import Compression
+from .refitting import REFITS, compressed
 
 _BLOCK = 2**22  # kernel values that a bound looks at together
 
