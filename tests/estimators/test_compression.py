@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_moons
 
 import marginpath as mp
-from marginpath.estimators import refitting
+from marginpath.estimators import compressor, refitting
 from marginpath.estimators.refitting import REFITS
 from marginpath.prediction.reduction import Pursuit, difference_bounds
 from marginpath.validation.columns import OneVsOne
@@ -158,12 +158,57 @@ def test_a_precomputed_kernel_has_coefficients_alone():
         small.certain(K)
 
 
+def test_a_classifier_by_landmarks():
+    X, y = make_moons(600, noise=0.2, random_state=0)
+    clf = fit(X, y, landmarks=60)
+    small = clf.compress(len(clf.support_) // 3)
+    assert small.compression_.n_before == len(clf.support_) <= 60
+    assert holds(clf, small, np.concatenate([X, 100 * X]))
+    assert small.score(X, y) > clf.score(X, y) - 0.02
+    assert clf.compress(tol=0.05).compression_.changed <= 0.05
+
+
+def test_many_rows_are_looked_at_in_part(monkeypatch):
+    X, y = make_moons(600, noise=0.2, random_state=0)
+    clf = fit(X, y)
+    monkeypatch.setattr(compressor, "_ROWS", 100)
+    work = compressor.Compressor(clf)
+    assert 100 <= len(work.rows) <= 100 + len(clf.support_)
+    small = clf.compress(20)
+    assert holds(clf, small, X)
+    assert np.array_equal(X[work.rows[work.support]], clf.support_vectors_)
+    same = clf.predict(X[work.rows]) == small.predict(X[work.rows])
+    assert small.compression_.changed == 1 - np.mean(same)
+
+
+@pytest.mark.parametrize("weight", [{0: 1, 1: 30}, {0: 30, 1: 1}])
+def test_refits_count_rows_as_the_fit_did(weight):
+    X, y = data(300)
+    y ^= np.random.default_rng(1).random(300) < 0.25  # where labels are noise, weights decide
+    clf = fit(X, y, class_weight=weight)
+    small = clf.compress(6)
+    heavy = max(weight, key=weight.get)
+    assert np.mean(clf.predict(X) == heavy) > 0.7
+    assert np.mean(small.predict(X) == heavy) > 0.7
+
+
+def test_noise_is_not_learnt_by_heart():
+    rng = np.random.default_rng(0)
+    X, X_test = rng.standard_normal((300, 30)), rng.standard_normal((3000, 30))
+    y, y_test = (X[:, 0] > 0) ^ (rng.random(300) < 0.2), X_test[:, 0] > 0
+    clf = fit(X, y)
+    small = clf.compress(len(clf.support_) // 10)
+    assert small.compression_.ridge > 0
+    assert small.score(X_test, y_test) >= clf.score(X_test, y_test) - 0.002
+
+
 ELSEWHERE = """
 import array_api_strict as xp, numpy as np, sklearn, marginpath as mp
 sklearn.set_config(array_api_dispatch=True)
 X = np.random.default_rng(0).standard_normal((60, 3))
 X, y = xp.asarray(X), xp.asarray((X[:, 0] * X[:, 1] > 0).astype(int))
 clf = mp.MarginPathClassifier(random_state=0, stopping=None, max_iter=300).fit(X, y)
+clf.compress(20, refit="projection").certain(X)
 small = clf.compress(10)
 assert type(small.dual_coef_) is type(small.X_fit_) is type(X)
 difference = np.asarray(xp.abs(small.decision_function(X) - clf.decision_function(X)))

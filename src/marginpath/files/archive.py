@@ -27,7 +27,7 @@ def write(file: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as stream, zipfile.ZipFile(stream, "w") as stored:
-            dense = len(zlib.compress(packed)) * _DENSEST >= packed.size
+            dense = len(zlib.compress(packed.tobytes())) * _DENSEST >= packed.size
             _write_array(stored, _HEADER, packed, zipfile.ZIP_DEFLATED if dense else zipfile.ZIP_STORED)
             for name, array in arrays.items():
                 _write_array(stored, name, array, zipfile.ZIP_STORED)
