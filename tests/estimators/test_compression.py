@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_moons
 
 import marginpath as mp
-from marginpath.estimators.compressor import REFITS
+from marginpath.estimators import compressor, refitting
+from marginpath.estimators.refitting import REFITS
 from marginpath.prediction.reduction import Pursuit, difference_bounds
+from marginpath.validation.columns import OneVsOne
 
 
 def data(n=120, d=3, classes=2, dtype=np.float64, seed=0):
@@ -156,17 +158,62 @@ def test_a_precomputed_kernel_has_coefficients_alone():
         small.certain(K)
 
 
+def test_a_classifier_by_landmarks():
+    X, y = make_moons(600, noise=0.2, random_state=0)
+    clf = fit(X, y, landmarks=60)
+    small = clf.compress(len(clf.support_) // 3)
+    assert small.compression_.n_before == len(clf.support_) <= 60
+    assert holds(clf, small, np.concatenate([X, 100 * X]))
+    assert small.score(X, y) > clf.score(X, y) - 0.02
+    assert clf.compress(tol=0.05).compression_.changed <= 0.05
+
+
+def test_many_rows_are_looked_at_in_part(monkeypatch):
+    X, y = make_moons(600, noise=0.2, random_state=0)
+    clf = fit(X, y)
+    monkeypatch.setattr(compressor, "_ROWS", 100)
+    work = compressor.Compressor(clf)
+    assert 100 <= len(work.rows) <= 100 + len(clf.support_)
+    small = clf.compress(20)
+    assert holds(clf, small, X)
+    assert np.array_equal(X[work.rows[work.support]], clf.support_vectors_)
+    same = clf.predict(X[work.rows]) == small.predict(X[work.rows])
+    assert small.compression_.changed == 1 - np.mean(same)
+
+
+@pytest.mark.parametrize("weight", [{0: 1, 1: 30}, {0: 30, 1: 1}])
+def test_refits_count_rows_as_the_fit_did(weight):
+    X, y = data(300)
+    y ^= np.random.default_rng(1).random(300) < 0.25  # where labels are noise, weights decide
+    clf = fit(X, y, class_weight=weight)
+    small = clf.compress(6)
+    heavy = max(weight, key=weight.get)
+    assert np.mean(clf.predict(X) == heavy) > 0.7
+    assert np.mean(small.predict(X) == heavy) > 0.7
+
+
+def test_noise_is_not_learnt_by_heart():
+    rng = np.random.default_rng(0)
+    X, X_test = rng.standard_normal((300, 30)), rng.standard_normal((3000, 30))
+    y, y_test = (X[:, 0] > 0) ^ (rng.random(300) < 0.2), X_test[:, 0] > 0
+    clf = fit(X, y)
+    small = clf.compress(len(clf.support_) // 10)
+    assert small.compression_.ridge > 0
+    assert small.score(X_test, y_test) >= clf.score(X_test, y_test) - 0.002
+
+
 ELSEWHERE = """
 import array_api_strict as xp, numpy as np, sklearn, marginpath as mp
 sklearn.set_config(array_api_dispatch=True)
 X = np.random.default_rng(0).standard_normal((60, 3))
 X, y = xp.asarray(X), xp.asarray((X[:, 0] * X[:, 1] > 0).astype(int))
-clf = mp.MarginPathClassifier(random_state=0, stopping=None, max_iter=300).fit(X, y)
-small = clf.compress(10)
-assert type(small.dual_coef_) is type(small.X_fit_) is type(X)
-difference = np.asarray(xp.abs(small.decision_function(X) - clf.decision_function(X)))
-assert np.all(difference <= small.decision_bound(X))
-assert small.certain(X).shape == (60,)
+for landmarks in (None, 30):
+    clf = mp.MarginPathClassifier(random_state=0, stopping=None, max_iter=100, landmarks=landmarks).fit(X, y)
+    small = clf.compress(10)
+    assert type(small.dual_coef_) is type(small.X_fit_) is type(X)
+    difference = np.asarray(xp.abs(small.decision_function(X) - clf.decision_function(X)))
+    assert np.all(difference <= small.decision_bound(X))
+    assert small.certain(X).shape == (60,)
 """
 
 
@@ -259,7 +306,9 @@ def test_a_new_fit_forgets_the_compression():
 def test_the_bound_holds_whatever_the_model(kernel, dtype, classes, k, scale, refit, seed):
     X, y = data(60, 4, classes, dtype, seed)
     clf = fit(dtype(scale) * X, y, stopping=None, max_iter=6, **kernel)
-    small = clf.compress(k, refit=refit)
+    with pytest.MonkeyPatch.context() as few:
+        few.setattr(refitting, "_RIDGES", (1.0,))  # which ridge the folds choose is no matter here
+        small = clf.compress(k, refit=refit)
     rng = np.random.default_rng(seed)
     far = (rng.standard_normal((200, 4)) * 10.0 ** rng.uniform(-3, 3, (200, 1))).astype(dtype)
     assert holds(clf, small, np.concatenate([dtype(scale) * X, far]))
@@ -267,19 +316,21 @@ def test_the_bound_holds_whatever_the_model(kernel, dtype, classes, k, scale, re
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [2, 4], ids=["two classes", "pairs"])
 def test_the_bound_holds_on_a_million_rows(dtype, classes):
     X, y = data(400, 5, classes, dtype)
-    clf = fit(X, y)
-    models = [clf.compress(k, refit=refit) for k in (3, 30, len(clf.support_) - 1) for refit in REFITS]
+    clf = fit(X, y, cv=3)
+    assert (classes == 2) != isinstance(clf.columns_, OneVsOne)
+    sizes = (3, 30, len(clf.support_) - 1)
+    models = [[clf.compress(k, refit=refit) for refit in REFITS] for k in sizes]
     rng = np.random.default_rng(0)
-    for _ in range(50):
+    for batch in range(50):
         near = X[rng.integers(len(X), size=10_000)] + rng.standard_normal((10_000, 5)) * 10.0 ** rng.uniform(
             -8, 1, (10_000, 1)
         )
         far = rng.standard_normal((10_000, 5)) * 10.0 ** rng.uniform(-4, 4, (10_000, 1))
         rows = np.concatenate([near, far]).astype(dtype)
-        assert all(holds(clf, small, rows) for small in models)
+        assert all(holds(clf, small, rows) for small in models[batch % len(sizes)])
 
 
 def test_the_distance_is_bounded_where_differences_cancel():

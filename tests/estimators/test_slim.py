@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_classification, make_moons
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_digits,
+    load_iris,
+    load_wine,
+    make_classification,
+    make_moons,
+)
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
@@ -97,6 +104,8 @@ SETS = {
     "digits": lambda: load_digits(return_X_y=True),
     "breast cancer": lambda: load_breast_cancer(return_X_y=True),
     "wine": lambda: load_wine(return_X_y=True),
+    "iris": lambda: load_iris(return_X_y=True),
+    "few rare": lambda: make_classification(480, 8, weights=[0.91], class_sep=2.0, random_state=0),
     "moons": lambda: make_moons(2000, noise=0.3, random_state=0),
 }
 

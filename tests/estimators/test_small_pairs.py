@@ -86,13 +86,15 @@ def test_enclosed_values_are_those_of_all_columns_within_the_bound():
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_arrays_that_are_mostly_zero_come_back(order):
-    array = np.asarray(np.where(np.arange(120).reshape(10, 12) % 7, 0.0, np.pi), order=order)
+    array = np.asarray(np.where(np.arange(1920).reshape(40, 48) % 7, 0.0, np.pi), order=order)
     array[3, 3] = -0.0
     description, arrays = pack(array)
     again = unpack(description, arrays)
     assert sum(part.nbytes for part in arrays.values()) < array.nbytes / 2
     assert np.array_equal(again.view(np.uint64), array.view(np.uint64))
     assert again.flags.c_contiguous == array.flags.c_contiguous
+    for zeros in (-np.zeros((10, 12)), np.zeros((10, 12))):  # −0 is no 0 of the map
+        assert np.array_equal(unpack(*pack(zeros)).view(np.uint64), zeros.view(np.uint64))
     with pytest.raises(ValueError, match="fit its shape"):
         unpack([description[0], [10**9], *description[2:]], arrays)
 

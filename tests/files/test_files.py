@@ -25,7 +25,7 @@ from marginpath import solvers
 from marginpath.app.modelfile import Model
 from marginpath.app.tables import Table
 from marginpath.files import records
-from marginpath.files.objects import pack, unpack
+from marginpath.files.objects import load, pack, save, unpack
 from marginpath.solvers.base import State
 
 PLAIN = (
@@ -254,12 +254,12 @@ def test_changed_bytes_end_in_one_sentence(path_file, data):
 @pytest.mark.parametrize(
     "header",
     [
-        *("[]", "3", '"x"', "null", "{}", "{", '{"format": 2}', '{"format": 2, "content": null}'),
-        '{"format": 2, "content": {"Path": 1}}',
-        '{"format": 2, "format": 2, "content": []}',
+        *("[]", "3", '"x"', "null", "{}", "{", '{"format": 3}', '{"format": 3, "content": null}'),
+        '{"format": 3, "content": {"Path": 1}}',
+        '{"format": 3, "format": 3, "content": []}',
         "[" * 100_000,
-        '{"format": 2, "content": ' + "[" * 100_000 + "]" * 100_000 + "}",
-        '{"format": 2, "content": ' + '["list", [' * 50_000 + "]]" * 50_000 + "}",
+        '{"format": 3, "content": ' + "[" * 100_000 + "]" * 100_000 + "}",
+        '{"format": 3, "content": ' + '["list", [' * 50_000 + "]]" * 50_000 + "}",
     ],
     ids=lambda header: f"{header[:20]} {len(header)}",
 )
@@ -300,6 +300,33 @@ def test_odd_arrays(stored, part):
     with pytest.raises(ValueError, match=SENTENCE):
         stored.loaded(array0=part)
     assert not Loud.made
+
+
+def test_headers_are_deflated_up_to_the_share_that_readers_take(tmp_path):
+    for record, dense in (({"a": "word " * 20}, True), ({"a": "x" * 10**6}, False)):
+        save(tmp_path / "a", record)
+        with zipfile.ZipFile(tmp_path / "a") as stored:
+            part = stored.getinfo("header.json.npy")
+        assert (part.compress_type == zipfile.ZIP_DEFLATED) == dense
+        assert load(tmp_path / "a", dict) == record
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(100),
+        np.arange(-3, 20, dtype=np.int16),
+        np.linspace(0, 1, 33),
+        np.float32([[0.1, 0.2]]).astype(np.float64).repeat(30, axis=0),
+        np.asfortranarray(np.linspace(0, 1, 20).reshape(4, 5)),
+    ],
+    ids=["narrowed", "short", "doubles", "floats", "columns"],
+)
+def test_small_arrays_come_back_with_their_type_and_order(array):
+    again = unpack(*pack(array))
+    assert np.array_equal(again, array)
+    assert again.dtype == array.dtype
+    assert again.flags.c_contiguous == array.flags.c_contiguous
 
 
 def test_parts_larger_than_the_file_or_twice_there(stored):

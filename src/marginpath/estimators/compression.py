@@ -13,7 +13,8 @@ from ..gram.choose import diagonal_of
 from ..gram.samples import ArrayRows, samples_of
 from ..prediction.reduction import Span
 from ..validation.columns import OneVsOne
-from .compressor import REFITS, Compression, compressed
+from .compressor import Compression
+from .refitting import REFITS, compressed
 
 _BLOCK = 2**22  # kernel values that a bound looks at together
 
@@ -46,10 +47,10 @@ class CompressionMixin:
         tol : float, optional
             In place of a number: the largest share of the training rows whose label may change.
         refit : {"auto", "projection", "coefficients", "vectors"}
-            "projection" has the smallest ‖w − w̃‖, and so the smallest bound. "coefficients" imitates the
-            labels of the training rows instead, and "vectors" moves the vectors too (dense rows and
-            kernel="rbf"): more accurate, with a larger bound. "auto" takes the one that is most accurate on
-            held-out parts of the training rows.
+            "projection" has the smallest ‖w − w̃‖, and so the smallest bound. "coefficients" learns the
+            labels of the training rows instead, with a ridge, and "vectors" moves the vectors too (dense rows
+            and kernel="rbf"): more accurate, with a larger bound. Folds of the training rows choose the
+            ridge, and for "auto" between the projection and a refit.
 
         Returns
         -------

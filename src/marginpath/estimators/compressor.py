@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..arrays import beside, to_numpy
 from ..files.records import register
 from ..gram.base import SLACK, Gram
 from ..gram.samples import samples_of
 from ..gram.tiled import TiledGram, kernel_diagonal
-from ..kernels.functions import Gaussian, Polynomial
-from ..parallel import one_blas_thread
-from ..prediction.distillation import Distillation
+from ..kernels.functions import Polynomial
+from ..prediction.distillation import Distillation, soft_labels
 from ..prediction.reduction import Difference, Pursuit, Reduced, difference_bounds
 from ..validation.columns import Columns, OneVsOne
-from .slimming import require_path
+from .slimming import is_slim
 
-#: How coefficients are found: by the smallest ‖w − w̃‖, or by the labels of the training rows.
-REFITS = ("projection", "coefficients", "vectors")
-
-_ROWS = 6000  # training rows that a refit looks at
-_FOLDS = 3  # of them, to choose between refits
+_ROWS = 20_000  # training rows that are looked at, beside the vectors
 _SEED = 0
 _UPWARDS = 1 + 2.0**-48  # more than a few roundings take away
 
@@ -53,8 +47,14 @@ class Compression:
     changed : float or None
         The share of the training rows whose label is another one; None where there were no such rows.
     accuracy_before, accuracy_after : float or None
-        On the out-of-fold values of the training rows, before and with f̃ − f added to them; on the training
-        rows themselves where no fold held them out.
+        On training rows that were held out: before, by the folds of the fit; after, by folds that the refit
+        did not look at. Of a projection, which looks at no row, and with ``tol``, f̃ − f is added to the
+        values from before. On the training rows themselves where no fold of the fit held them out.
+    target : str
+        What a refit imitates: the "values" of the classifier, the "labels" of the training rows, or "soft
+        labels", which ask for a margin of 1 and for no more.
+    ridge : float
+        How much a refit holds ‖w̃‖² down.
 
     Examples
     --------
@@ -76,6 +76,8 @@ class Compression:
     changed: float | None
     accuracy_before: float | None
     accuracy_after: float | None
+    target: str = "values"
+    ridge: float = 0.0
 
     def bound(
         self, diagonal: np.ndarray, distances: tuple[np.ndarray, np.ndarray] | None = None
@@ -100,13 +102,19 @@ class Compression:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Vectors and coefficients (columns, k), and what they are on the rows: Σ_j coef_j k(x_i, z_j)."""
+    """Vectors and coefficients (columns, k), and what they are on the rows: Σ_j coef_j k(x_i, z_j).
+
+    ``held_out`` is the accuracy on rows that such a refit did not look at, where folds have told it.
+    """
 
     refit: str
     vectors: Any
     coef: np.ndarray
     values: np.ndarray
     chosen: np.ndarray
+    target: str = "values"
+    ridge: float = 0.0
+    held_out: float | None = None
 
 
 class Compressor:
@@ -121,13 +129,21 @@ class Compressor:
     def __init__(self, classifier: Any) -> None:
         self.classifier, self.kernel = classifier, classifier._resolved_kernel()
         self.columns: Columns = classifier.columns_
-        self.support = classifier.support_
+        self.rows = _rows(classifier)
+        self.support = np.searchsorted(self.rows, classifier.support_)
         self.coef = to_numpy(classifier.dual_coef_).astype(np.float64)
         self.intercept = to_numpy(classifier.intercept_).astype(np.float64)
-        self.codes = getattr(classifier, "codes_", None)
-        n = classifier.X_fit_.shape[0]
-        self.X: Any = samples_of(classifier.X_fit_).to_compare(np.arange(n))
+        self.codes = classifier.codes_[self.rows] if hasattr(classifier, "codes_") else None
+        self.X: Any = samples_of(classifier.X_fit_).to_compare(self.rows)
         self.values = self.block(self.support) @ self.coef.T
+
+    @cached_property
+    def mass(self) -> np.ndarray:
+        """How much every row counts in each (n, columns): of pairs of classes, in those of its own."""
+        if self.codes is None or is_slim(self.classifier):
+            return np.ones_like(self.values)
+        mass = np.asarray(self.classifier.models_.mass, dtype=np.float64)
+        return np.asarray(mass.reshape(len(mass), -1)[self.rows] * np.abs(self.columns.signs(self.codes)))
 
     def block(self, index: np.ndarray) -> np.ndarray:
         """Return the kernel values of all rows with some of them, in float64."""
@@ -149,37 +165,43 @@ class Compressor:
             last = reduced
         return last
 
-    def candidate(self, refit: str, reduced: Reduced, rows: np.ndarray) -> Candidate:
-        """Return the vectors and the coefficients of a refit that looks at some of the rows."""
+    def projection(self, reduced: Reduced) -> Candidate:
+        """Return the greedy choice as it is."""
         order = np.argsort(reduced.chosen)
-        chosen = self.support[reduced.chosen[order]]
-        block = self.block(chosen)
-        if refit == "projection":
-            coef = reduced.coef[:, order]
-            return Candidate(refit, None, coef, block @ coef.T, chosen)
-        pairs = isinstance(self.columns, OneVsOne)
-        task = Distillation(self.X[rows], self.values[rows] + self.intercept, self.intercept, pairs)
+        chosen, coef = self.support[reduced.chosen[order]], reduced.coef[:, order]
+        return Candidate("projection", None, coef, self.block(chosen) @ coef.T, chosen)
+
+    def refitted(
+        self, refit: str, target: str, reduced: Reduced, rows: np.ndarray, ridges: tuple[float, ...]
+    ) -> Iterator[Candidate]:
+        """Yield the vectors and the coefficients of a refit that looks at some rows, for every ridge."""
+        chosen = np.sort(self.support[reduced.chosen])
+        task = self._task(target, rows)
         if refit == "coefficients":
-            coef = task.coefficients(block[rows], block[chosen])
-            return Candidate(refit, None, coef, block @ coef.T, chosen)
+            block = self.block(chosen)
+            for coef, ridge in zip(
+                task.coefficients(block[rows], block[chosen], ridges), ridges, strict=True
+            ):
+                yield Candidate(refit, None, coef, block @ coef.T, chosen, target, ridge)
+            return
         assert self.kernel is not None
-        vectors, coef = task.vectors(self.X[chosen], self.kernel)
-        vectors = vectors.astype(self.X.dtype)
-        return Candidate(refit, vectors, coef, np.asarray(self.kernel(self.X, vectors)) @ coef.T, chosen)
+        for (moved, coef), ridge in zip(
+            task.vectors(self.X[chosen], self.kernel, ridges), ridges, strict=True
+        ):
+            vectors = moved.astype(self.X.dtype)
+            values = np.asarray(self.kernel(self.X, vectors)) @ coef.T
+            yield Candidate(refit, vectors, coef, values, chosen, target, ridge)
 
-    def best(self, reduced: Reduced, refits: tuple[str, ...]) -> Candidate:
-        """Return the refit that is right most often on rows that it did not look at, the first of equals."""
-        from sklearn.model_selection import KFold
-
-        drawn = np.random.default_rng(_SEED).permutation(len(self.values))[:_ROWS]
-        if len(refits) > 1 and len(drawn) >= 2 * _FOLDS:
-            right = dict.fromkeys(refits, 0)
-            for fit, held_out in KFold(_FOLDS).split(drawn):
-                for refit in refits:
-                    values = self.candidate(refit, reduced, drawn[fit]).values
-                    right[refit] += int(self._is_right(values)[drawn[held_out]].sum())
-            refits = (max(refits, key=right.__getitem__),)
-        return self.candidate(refits[0], reduced, drawn)
+    def _task(self, target: str, rows: np.ndarray) -> Distillation:
+        """Return what a refit imitates: our values, or the labels in the columns where a row counts."""
+        apart = isinstance(self.columns, OneVsOne) or len(self.intercept) == 1
+        if target == "values":
+            soft = soft_labels(self.values[rows] + self.intercept, apart=apart)
+            return Distillation(self.X[rows], soft, self.intercept, apart)
+        assert self.codes is not None
+        signs = self.columns.signs(self.codes[rows])
+        wanted = (signs > 0) * 1.0 if target == "labels" else soft_labels(signs, apart=apart)
+        return Distillation(self.X[rows], wanted, self.intercept, apart, self.mass[rows])
 
     def compressed(self, candidate: Candidate) -> Any:
         """Return the classifier with those vectors, and what is proved and measured of it."""
@@ -190,9 +212,11 @@ class Compressor:
         if self.kernel is not None:
             vectors = self.X[candidate.chosen] if candidate.vectors is None else candidate.vectors
             small.X_fit_, small.support_ = beside(vectors, clf.X_fit_), np.arange(coef.shape[1])
-        changed = self._labels(candidate.values) != self._labels(self.values)
+        changed = self.labels(candidate.values) != self.labels(self.values)
         has_rows = self.codes is not None
         difference = self._difference(candidate, coef.astype(np.float64))
+        before = float(self.is_right(self.values).mean()) if has_rows else None
+        after = float(self.is_right(candidate.values).mean()) if has_rows else None
         small.compression_ = Compression(
             n_before=len(self.support),
             n_vectors=coef.shape[1],
@@ -202,8 +226,10 @@ class Compressor:
             rounding=self._rounding(candidate, coef.astype(np.float64)),
             constant=8 * float(np.finfo(dtype).eps) * np.abs(self.intercept),
             changed=float(changed.mean()) if has_rows else None,
-            accuracy_before=float(self._is_right(self.values).mean()) if has_rows else None,
-            accuracy_after=float(self._is_right(candidate.values).mean()) if has_rows else None,
+            accuracy_before=before,
+            accuracy_after=after if candidate.held_out is None else candidate.held_out,
+            target=candidate.target,
+            ridge=candidate.ridge,
         )
         return small
 
@@ -211,16 +237,17 @@ class Compressor:
         """Return the decision values of the classes; two classes share a column."""
         return np.asarray(self.columns.values(values + self.intercept))
 
-    def _labels(self, values: np.ndarray) -> np.ndarray:
+    def labels(self, values: np.ndarray) -> np.ndarray:
+        """Return the class of every row, as a number, from values without the intercept."""
         return _chosen(self._decision(values))
 
-    def _is_right(self, values: np.ndarray) -> np.ndarray:
+    def is_right(self, values: np.ndarray) -> np.ndarray:
         """Return whether each row has its label, by what its fold said and values − f added to it."""
         if self.codes is None:
-            return np.asarray(self._labels(values) == self._labels(self.values))
+            return np.asarray(self.labels(values) == self.labels(self.values))
         decision, held_out = self._decision(values), getattr(self.classifier, "out_of_fold_", None)
         if held_out is not None:
-            held_out = np.asarray(held_out, dtype=np.float64).reshape(len(values), -1)
+            held_out = np.asarray(held_out, dtype=np.float64)[self.rows].reshape(len(values), -1)
             known = np.isfinite(held_out).all(axis=1, keepdims=True)
             decision = decision + np.where(known, held_out - self._decision(self.values), 0)
         return np.asarray(_chosen(decision) == self.codes)
@@ -255,62 +282,15 @@ class Compressor:
         return np.asarray(SLACK * (terms + 96) * eps * length)
 
 
+def _rows(classifier: Any) -> np.ndarray:
+    """Return the training rows that are looked at: of very many, the vectors and some others."""
+    n = classifier.X_fit_.shape[0]
+    if n <= _ROWS or classifier.kernel == "precomputed":
+        return np.arange(n)
+    drawn = np.random.default_rng(_SEED).choice(n, _ROWS, replace=False)
+    return np.union1d(drawn, classifier.support_)
+
+
 def _chosen(decision: np.ndarray) -> np.ndarray:
     """Return the class of every row, from the decision values of classes."""
     return decision[:, 0] > 0 if decision.shape[1] == 1 else decision.argmax(axis=1)
-
-
-@one_blas_thread()
-def compressed(classifier: Any, n_vectors: int | None, tol: Any, refit: str) -> Any:
-    """Return a classifier with fewer vectors; see :meth:`MarginPathClassifier.compress`."""
-    work = Compressor(classifier)
-    refits = _refits(work, refit)
-    if tol is not None:
-        require_path(classifier, "tol, a share of the training rows,")
-        return work.compressed(_smallest(work, refits, tol))
-    assert n_vectors is not None
-    if n_vectors >= len(work.support):
-        warnings.warn(
-            f"n_vectors={n_vectors} is no fewer than the {len(work.support)} support vectors that there are: "
-            f"the classifier is returned with all of them.",
-            stacklevel=3,
-        )
-        return work.compressed(Candidate("projection", None, work.coef, work.values, work.support))
-    return work.compressed(work.best(work.chosen(n_vectors), refits))
-
-
-def _refits(work: Compressor, refit: str) -> tuple[str, ...]:
-    """Return what is to be tried: vectors can move where they are dense and the kernel is a Gaussian."""
-    moves = isinstance(work.kernel, Gaussian) and not sp.issparse(work.X)
-    if refit == "vectors" and not moves:
-        raise ValueError(
-            f"refit='vectors' moves dense vectors of kernel='rbf'; got kernel={work.classifier.kernel!r} and "
-            f"{type(work.X).__name__}. Use refit='coefficients', or 'auto'."
-        )
-    if refit != "auto":
-        return (refit,)
-    if work.codes is None:
-        return ("projection",)
-    return REFITS if moves else REFITS[:2]
-
-
-def _smallest(work: Compressor, refits: tuple[str, ...], tol: float) -> Candidate:
-    """Return the fewest vectors, by bisection, with which no more than that share of labels changes."""
-    labels = work._labels(work.values)
-    whole = Candidate("projection", None, work.coef, work.values, work.support)
-
-    def attempt(k: int) -> Candidate:
-        return min(
-            (work.candidate(refit, work.chosen(k), np.arange(len(labels))) for refit in refits),
-            key=lambda each: float(np.mean(work._labels(each.values) != labels)),
-        )
-
-    low, high, best = 0, len(work.support), whole
-    while high - low > max(1, high // 20):
-        middle = (low + high) // 2 if low else max(1, high // 8)
-        candidate = attempt(middle)
-        if np.mean(work._labels(candidate.values) != labels) <= tol:
-            high, best = middle, candidate
-        else:
-            low = middle
-    return best

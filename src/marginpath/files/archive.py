@@ -7,12 +7,15 @@ import math
 import os
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path as FilePath
 from typing import IO, Any
 
 import numpy as np
 
 _HEADER = "header.json"
+_DENSEST = 16  # how many times smaller a header may be stored: a reader makes no more of it
+_LARGE = 2**30  # bytes from which a part has longer fields for its size
 _KINDS = "biufSU"  # of numbers and text: what needs no pickle
 _READERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
@@ -23,13 +26,23 @@ def write(file: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str
     packed = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
     try:
-        with os.fdopen(handle, "wb") as stream:
-            np.savez(stream, allow_pickle=False, **{_HEADER: packed, **arrays})
+        with os.fdopen(handle, "wb") as stream, zipfile.ZipFile(stream, "w") as stored:
+            dense = len(zlib.compress(packed.tobytes())) * _DENSEST >= packed.size
+            _write_array(stored, _HEADER, packed, zipfile.ZIP_DEFLATED if dense else zipfile.ZIP_STORED)
+            for name, array in arrays.items():
+                _write_array(stored, name, array, zipfile.ZIP_STORED)
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def _write_array(stored: zipfile.ZipFile, name: str, array: np.ndarray, compression: int) -> None:
+    part = zipfile.ZipInfo(f"{name}.npy")
+    part.compress_type = compression
+    with stored.open(part, "w", force_zip64=array.nbytes > _LARGE) as stream:
+        np.lib.format.write_array(stream, array, allow_pickle=False)
 
 
 def _umask() -> int:
@@ -40,14 +53,15 @@ def _umask() -> int:
 
 
 def read(stream: IO[bytes]) -> tuple[Any, dict[str, np.ndarray]]:
-    """Read back what :func:`write` wrote; nothing takes more memory than the file has bytes.
+    """Read back what :func:`write` wrote; arrays take no more memory than the file has bytes.
 
-    A file that was not written so raises any kind of exception.
+    The header takes 16 times as much at most. A file that was not written so raises any kind of exception.
     """
     size = os.fstat(stream.fileno()).st_size
     with zipfile.ZipFile(stream) as stored:
         members = stored.infolist()
-        if len({m.filename for m in members}) < len(members) or sum(m.file_size for m in members) > size:
+        room = sum(m.file_size // (_DENSEST if m.filename == f"{_HEADER}.npy" else 1) for m in members)
+        if len({m.filename for m in members}) < len(members) or room > size:
             raise ValueError("Two parts of the file have the same name, or they are larger than the file.")
         arrays = {m.filename.removesuffix(".npy"): _read_array(stored, m) for m in members}
     return json.loads(arrays.pop(_HEADER).tobytes(), object_pairs_hook=_distinct), arrays

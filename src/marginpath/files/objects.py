@@ -17,9 +17,9 @@ from . import archive as storage
 from .fields import check_fields
 from .records import class_named, is_registered
 
-_FORMAT = 2
+_FORMAT = 3
 _SMALL = 16  # numbers that are stored as they are
-_INLINE = 128  # bytes that need no array of their own
+_INLINE = 1024  # bytes that need no array of their own, which has some 240 bytes beside its numbers
 _MANY = 64  # numbers, of which those that are not zero are stored alone
 _SPARSE = {cls.__name__: cls for cls in (sp.csr_array, sp.csr_matrix)}
 T = TypeVar("T")
@@ -79,17 +79,7 @@ def pack(value: Any) -> tuple[Any, dict[str, np.ndarray]]:
         if isinstance(value, np.ndarray):
             if value.dtype.kind == "O":
                 return ["objects", list(value.shape), [describe(item) for item in value.ravel()]]
-            if value.nbytes <= _INLINE and value.dtype.kind in "biuf":
-                return ["bytes", value.dtype.str, list(value.shape), b64encode(value.tobytes()).decode()]
-            if _is_mostly_zero(value):
-                order: Literal["C", "F"] = "C" if value.flags.c_contiguous else "F"
-                flat = value.ravel(order=order)
-                used = flat.view(np.uint64) != 0
-                return ["few", list(value.shape), order, stored(np.packbits(used)), stored(flat[used])]
-            if id(value) not in shorter:
-                shorter[id(value)] = (value, narrowed(value))
-            small = shorter[id(value)][1]
-            return ["array", stored(value)] if small is None else ["wide", stored(small), value.dtype.str]
+            return described_numbers(value)
         if isinstance(value, np.generic):
             return ["scalar", stored(np.asarray(value))]
         if isinstance(value, slice):
@@ -102,6 +92,30 @@ def pack(value: Any) -> tuple[Any, dict[str, np.ndarray]]:
             parts = [stored(part) for part in (value.data, value.indices, value.indptr)]
             return ["sparse", kind.__name__, parts, list(value.shape)]
         return described_record(value)
+
+    def described_numbers(value: np.ndarray) -> Any:
+        if _is_mostly_zero(value):
+            order: Literal["C", "F"] = "C" if value.flags.c_contiguous else "F"
+            flat = value.ravel(order=order)
+            used = flat.view(np.uint64) != 0
+            parts = [described_whole(part) for part in (np.packbits(used), flat[used])]
+            return ["few", list(value.shape), order, *parts]
+        return described_whole(value)
+
+    def described_whole(value: np.ndarray) -> Any:
+        if id(value) not in shorter:
+            shorter[id(value)] = (value, narrowed(value))
+        kept = value if (small := shorter[id(value)][1]) is None else small
+        if kept.nbytes <= _INLINE and kept.dtype.kind in "biuf" and kept.flags.c_contiguous:
+            text = b64encode(kept.tobytes()).decode()
+            return [
+                "bytes",
+                kept.dtype.str,
+                list(kept.shape),
+                text,
+                *([] if small is None else [value.dtype.str]),
+            ]
+        return ["array", stored(value)] if small is None else ["wide", stored(small), value.dtype.str]
 
     def described_record(value: Any) -> Any:
         cls = type(value)
@@ -161,7 +175,7 @@ def unpack(description: Any, arrays: dict[str, np.ndarray]) -> Any:
         "dict": lambda items: {restore(key): restore(item) for key, item in items},
         "array": lambda name: arrays[name],
         "bytes": _from_bytes,
-        "few": lambda shape, order, bits, values: _from_few(shape, order, arrays[bits], arrays[values]),
+        "few": lambda shape, order, bits, values: _from_few(shape, order, restore(bits), restore(values)),
         "wide": lambda name, dtype: _widened(arrays[name], dtype),
         "scalar": lambda name: _scalar(arrays[name]),
         "objects": lambda shape, items: _objects(shape, [restore(item) for item in items]),
@@ -201,10 +215,11 @@ def _is_mostly_zero(array: np.ndarray) -> bool:
     return bool(2 * np.count_nonzero(array) < array.size)
 
 
-def _from_bytes(dtype: Any, shape: list[int], text: str) -> np.ndarray:
+def _from_bytes(dtype: Any, shape: list[int], text: str, wide: Any = None) -> np.ndarray:
     if (kind := _dtype(dtype)).kind not in "biuf":
         raise ValueError(f"Numbers are not of the type {dtype!r}.")
-    return np.frombuffer(b64decode(text, validate=True), dtype=kind).reshape(shape).copy()
+    array = np.frombuffer(b64decode(text, validate=True), dtype=kind).reshape(shape).copy()
+    return array if wide is None else _widened(array, wide)
 
 
 def _from_few(shape: list[int], order: Any, bits: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -1,14 +1,16 @@
 """The same labels from fewer vectors: coefficients, or vectors too, that imitate a classifier on some rows.
 
 Only the order of the classes and the values near a boundary matter for labels. So what is matched are not the
-decision values f but their soft labels, softmax(2f), by the cross-entropy; of columns that decide between two
-classes each, 1/(1 + exp(−2f)).
+decision values f but their soft labels, softmax(2f), or the labels of the rows themselves, by the
+cross-entropy; of columns that decide between two classes each, 1/(1 + exp(−2f)). A ridge on ‖w̃‖² keeps
+vectors from learning the rows by heart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,116 +24,176 @@ _SHARPNESS = 2.0  # of the soft labels
 _CLIPPED = 2.0  # decision values beyond this are not followed by the start
 _RIDGE = 1e-6  # of the start, per row
 _JITTERS = (1e-10, 1e-6, 1e-3)  # of the mean of k(z, z): the first that makes a matrix positive definite
-_STEPS, _FEWEST, _WORK = 600, 60, 1e11  # steps of the descent, and the products that they may take
+_STEPS, _FEWEST, _WORK = 100, 40, 1e11  # steps of a descent, and the products that they may take
+_MEMORY = 20  # pairs of steps that a descent keeps
+_WIDE, _VARIANCE, _DRAWN = 64, 0.97, 2000  # features that are reduced to this share, seen in so many rows
 
 
 @dataclass(frozen=True)
 class Distillation:
-    """What is imitated: the decision values of a classifier on some rows.
+    """What is imitated on some rows, and by which loss.
 
     Parameters
     ----------
     X : array (n, d)
         The rows.
-    decision : array (n, columns)
-        The values there, with the intercept.
+    target : array (n, columns)
+        Soft labels between 0 and 1; see :func:`soft_labels`.
     intercept : array (columns,)
         That of both classifiers.
-    pairs : bool
+    apart : bool
         Whether every column decides between two classes, and not all columns together between as many.
+    weight : array (n, columns), optional
+        How much every row counts.
 
     Examples
     --------
     >>> from marginpath import Gaussian
     >>> X = np.linspace(-3, 3, 60)[:, None]
-    >>> task = Distillation(X, np.sin(2 * X), np.zeros(1))
-    >>> vectors, coef = task.vectors(X[::12], Gaussian(0.5))
-    >>> values = Gaussian(0.5)(X, vectors) @ coef.T
-    >>> bool(np.mean((values > 0) == (np.sin(2 * X) > 0)) > 0.95)
+    >>> task = Distillation(X, soft_labels(np.sin(2 * X), apart=True), np.zeros(1))
+    >>> heavy, light = task.vectors(X[::12], Gaussian(0.5), ridges=(100.0, 0.0))
+    >>> vectors, coef = light
+    >>> bool(np.mean((Gaussian(0.5)(X, vectors) @ coef.T > 0) == (np.sin(2 * X) > 0)) > 0.95)
+    True
+    >>> bool(np.abs(heavy[1]).sum() < np.abs(coef).sum())
     True
     """
 
     X: Any
-    decision: np.ndarray
+    target: np.ndarray
     intercept: np.ndarray
-    pairs: bool = False
+    apart: bool = True
+    weight: np.ndarray | None = None
 
-    def coefficients(self, block: np.ndarray, square: np.ndarray) -> np.ndarray:
-        """Return coefficients (columns, k): for the kernel values of rows and vectors, and of these alone."""
+    def coefficients(
+        self, block: np.ndarray, square: np.ndarray, ridges: Sequence[float] = (0.0,)
+    ) -> Iterator[np.ndarray]:
+        """Yield coefficients (columns, k) for every ridge, by kernel values of rows and vectors."""
         triangle = _triangle(square)
-        return _in_vectors(triangle, self._in_basis(triangle, block))
+        for theta in self._in_basis(triangle, block, ridges):
+            yield _in_vectors(triangle, theta)
 
-    def vectors(self, vectors: np.ndarray, kernel: Kernel) -> tuple[np.ndarray, np.ndarray]:
-        """Return vectors near the given ones, for a Gaussian, and their coefficients (columns, k)."""
+    def vectors(
+        self, vectors: np.ndarray, kernel: Kernel, ridges: Sequence[float] = (0.0,)
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield vectors near the given ones, for a Gaussian, and coefficients (columns, k), for every ridge.
+
+        Each descent starts where that of the ridge before has ended, so that they should decrease.
+        """
         sigma: float = kernel.sigma  # type: ignore[attr-defined]
-        X, Z = (np.asarray(part, dtype=np.float64) / sigma for part in (self.X, vectors))
-        centre = X.mean(axis=0)
-        X, Z = X - centre, Z - centre
+        dtype = np.result_type(self.X, np.float32)
+        centre = np.asarray(self.X, dtype=np.float64).mean(axis=0)
+        X, Z = (((np.asarray(part) - centre) / sigma).astype(dtype) for part in (self.X, vectors))
+        halves = (X * X).sum(axis=1) / 2
+        axes = _axes(X)
+        X, Z = X @ axes, Z @ axes  # what of a row is across all axes is in its half square alone
         k, columns = len(Z), len(self.intercept)
-        triangle = _triangle(_gaussian(Z, Z))
-        start = self._in_basis(triangle, _gaussian(X, Z))
+        triangle = _triangle(_gaussian(Z, (Z * Z).sum(axis=1) / 2, Z))
+        first = next(self._in_basis(triangle, _gaussian(X, halves, Z), ridges[:1]))
+        theta = np.append(first, Z).astype(np.float64)
 
-        def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
-            coef = _in_vectors(triangle, theta[: k * columns].reshape(k, columns)).T
-            Z = theta[k * columns :].reshape(k, -1)
-            block = _gaussian(X, Z)
+        def loss(theta: np.ndarray, ridge: float) -> tuple[float, np.ndarray]:
+            own = theta[: k * columns].reshape(k, columns)
+            coef, Z = (
+                _in_vectors(triangle, own).T.astype(dtype),
+                theta[k * columns :].reshape(k, -1).astype(dtype),
+            )
+            block = _gaussian(X, halves, Z)
             value, slope = self._loss(block @ coef)
-            pull = block * (slope @ coef.T)
-            along = solve_triangular(triangle, block.T @ slope, lower=True)
-            return value, np.append(along, pull.T @ X - pull.sum(axis=0)[:, None] * Z)
+            pull = block * (slope.astype(dtype) @ coef.T)
+            along = solve_triangular(triangle, block.T @ slope, lower=True) + 2 * ridge * own
+            return value + ridge * float((own**2).sum()), np.append(
+                along, pull.T @ X - pull.sum(axis=0)[:, None] * Z
+            )
 
-        theta = _descended(loss, np.append(start, Z), 4 * k * X.size)
-        coef = _in_vectors(triangle, theta[: k * columns].reshape(k, columns))
-        return (theta[k * columns :].reshape(k, -1) + centre) * sigma, coef
+        for ridge in ridges:
+            theta = _descended(loss, theta, ridge / len(X), 4 * k * X.size)
+            moved = theta[k * columns :].reshape(k, -1) @ axes.T.astype(np.float64)
+            yield moved * sigma + centre, _in_vectors(triangle, theta[: k * columns].reshape(k, columns))
 
-    def _in_basis(self, triangle: np.ndarray, block: np.ndarray) -> np.ndarray:
-        """Return the best coefficients (k, columns) of an orthonormal basis of the vectors' span."""
+    def _in_basis(
+        self, triangle: np.ndarray, block: np.ndarray, ridges: Sequence[float]
+    ) -> Iterator[np.ndarray]:
+        """Yield the best coefficients (k, columns) of an orthonormal basis of the vectors' span."""
         basis = solve_triangular(triangle, block.T, lower=True).T
         columns = len(self.intercept)
+        scale = float((triangle**2).sum()) / len(triangle)  # the mean of k(z, z)
 
-        def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        def loss(theta: np.ndarray, ridge: float) -> tuple[float, np.ndarray]:
             value, slope = self._loss(basis @ theta.reshape(-1, columns))
-            return value, (basis.T @ slope).ravel()
+            return value + ridge * float(theta @ theta), (basis.T @ slope).ravel() + 2 * ridge * theta
 
-        return _descended(loss, self._start(basis), block.size * columns).reshape(-1, columns)
+        theta = self._start(basis)
+        for ridge in ridges:
+            theta = _descended(loss, theta, ridge * scale / len(basis), block.size * columns)
+            yield theta.reshape(-1, columns)
 
     def _loss(self, products: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the cross-entropy of the soft labels, and its slope in the values."""
         logits = _SHARPNESS * (products + self.intercept)
-        n, target = len(logits), self._soft_labels
-        if self._apart:
-            value = np.logaddexp(0, logits) - target * logits
-            return float(value.sum() / n), _SHARPNESS * (expit(logits) - target) / n
-        logs = log_softmax(logits, axis=1)
-        return -float((target * logs).sum() / n), _SHARPNESS * (np.exp(logs) - target) / n
+        if self.apart:
+            value, slope = np.logaddexp(0, logits) - self.target * logits, expit(logits) - self.target
+        else:
+            logs = log_softmax(logits, axis=1)
+            value, slope = -self.target * logs, np.exp(logs) - self.target
+        return float((self._share * value).sum()), _SHARPNESS * self._share * slope
 
-    @property
-    def _soft_labels(self) -> np.ndarray:
-        sharp = _SHARPNESS * self.decision
-        return np.asarray(expit(sharp) if self._apart else softmax(sharp, axis=1))
-
-    @property
-    def _apart(self) -> bool:
-        return self.pairs or self.decision.shape[1] == 1
+    @cached_property
+    def _share(self) -> Any:
+        """Return what every row counts, 1 on average, over the number of rows."""
+        n = len(self.target)
+        return (
+            1 / n if self.weight is None else self.weight / (n * max(self.weight.max(axis=1).mean(), 1e-300))
+        )
 
     def _start(self, basis: np.ndarray) -> np.ndarray:
         """Return the least squares of the values, less what no label depends on."""
-        if self._apart:
-            near = np.clip(self.decision, -_CLIPPED, _CLIPPED)
+        least = np.exp(-4 * _SHARPNESS * _CLIPPED)
+        values = np.log(np.maximum(self.target, least))
+        if self.apart:
+            values -= np.log(np.maximum(1 - self.target, least))
+            near = np.clip(values / _SHARPNESS, -_CLIPPED, _CLIPPED)
         else:
-            near = np.maximum(self.decision, self.decision.max(axis=1, keepdims=True) - 2 * _CLIPPED)
+            near = np.maximum(values / _SHARPNESS, -2 * _CLIPPED)
         normal = basis.T @ basis + _RIDGE * len(basis) * np.eye(basis.shape[1])
         return np.asarray(np.linalg.solve(normal, basis.T @ (near - self.intercept)).ravel())
 
 
-def _gaussian(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+def soft_labels(decision: np.ndarray, *, apart: bool) -> np.ndarray:
+    """Return what decision values (n, columns) say of the labels, between 0 and 1.
+
+    Examples
+    --------
+    >>> soft_labels(np.array([[0.0], [1.0]]), apart=True).round(2).T
+    array([[0.5 , 0.88]])
+    """
+    sharp = _SHARPNESS * decision
+    return np.asarray(expit(sharp) if apart else softmax(sharp, axis=1))
+
+
+def _axes(X: np.ndarray) -> np.ndarray:
+    """Return the directions (d, axes) in which vectors move: of many features, those in which rows vary."""
+    d = X.shape[1]
+    if d <= _WIDE:
+        return np.eye(d, dtype=X.dtype)
+    rows = X[:: -(-len(X) // _DRAWN)].astype(np.float64)
+    shares, axes = np.linalg.eigh(rows.T @ rows)
+    count = int(np.searchsorted(np.cumsum(shares[::-1]), _VARIANCE * shares.sum())) + 1
+    return np.eye(d, dtype=X.dtype) if 2 * count > d else np.asarray(axes[:, -count:], dtype=X.dtype)
+
+
+def _gaussian(X: np.ndarray, halves: np.ndarray, Z: np.ndarray) -> np.ndarray:
     """Return exp(−‖x − z‖²/2); what is certified of it later does not depend on its rounding."""
-    squares = (X * X).sum(axis=1)[:, None] + (Z * Z).sum(axis=1) - 2 * (X @ Z.T)
-    return np.asarray(np.exp(-np.maximum(squares, 0) / 2))
+    exponents = X @ Z.T
+    exponents -= halves[:, None]
+    exponents -= (Z * Z).sum(axis=1) / 2
+    np.minimum(exponents, 0, out=exponents)
+    return np.asarray(np.exp(exponents, out=exponents))
 
 
 def _triangle(square: np.ndarray) -> np.ndarray:
     """Return the Cholesky factor of kernel values of the vectors with each other."""
+    square = square.astype(np.float64)
     mean = float(np.trace(square)) / len(square)
     for jitter in _JITTERS[:-1]:
         try:
@@ -147,8 +209,11 @@ def _in_vectors(triangle: np.ndarray, theta: np.ndarray) -> np.ndarray:
 
 
 def _descended(
-    loss: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.ndarray, products: int
+    loss: Callable[[np.ndarray, float], tuple[float, np.ndarray]],
+    start: np.ndarray,
+    ridge: float,
+    products: int,
 ) -> np.ndarray:
     steps = int(np.clip(_WORK / products, _FEWEST, _STEPS))
-    result = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": steps, "ftol": 1e-8})
-    return np.asarray(result.x)
+    options = {"maxiter": steps, "ftol": 1e-8, "maxcor": _MEMORY}
+    return np.asarray(minimize(loss, start, (ridge,), "L-BFGS-B", jac=True, options=options).x)

@@ -128,9 +128,11 @@ def exponentials(products: Any, half: float, norms: Any, limits: Any, values: An
     for c in range(values.size):
         exponents[c] = (np.float64(products[c]) - half) - norms[c]
         t = min(max(exponents[c], _LOWEST), 0.0)
-        whole = (t * _LOG2E + _ROUND) - _ROUND
-        bits[c] = (np.int64(whole) + 1023) << 52
+        powers[c] = t * _LOG2E + _ROUND
+        whole = powers[c] - _ROUND
         values[c] = _near_one((t - whole * _LN2_HIGH) - whole * _LN2_LOW)
+    for c in range(values.size):
+        bits[c] = (bits[c] + 1023) << 52  # the last bits of _ROUND + whole are those of whole
     doubtful = 0
     for c in range(values.size):
         values[c] *= powers[c]
