@@ -7,6 +7,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 
 import marginpath as mp
+from marginpath.estimators import racing
+from marginpath.estimators.choices import ByFolds
 from marginpath.estimators.path_fit import Follower
 from marginpath.validation.cross_validation import PathValidation
 from marginpath.validation.race import LARGEST, part_of_rows, race_widths, short_path
@@ -55,7 +57,8 @@ def test_a_race_tells_when_a_width_was_dropped():
 
 def test_the_same_rows_are_not_scored_twice():
     both = Counted(hill(6))
-    assert race_widths(WIDTHS, both, both).winner == 6
+    race = race_widths(WIDTHS, both, both)
+    np.testing.assert_array_equal(race.last_round, [0, 0, 1, 0, 1, 2, 3, 2, 1, 0])
     assert len(both.asked) == len(set(both.asked)) == 6
 
 
@@ -170,8 +173,8 @@ def test_the_table_of_widths(monkeypatch):
     assert [gram.shape for gram in followed] == [(700, 700)]
     np.testing.assert_allclose(table["param_gamma"], 1 / (2 * mp.default_widths(X) ** 2))
     assert table["param_gamma"][table["last_round"] == 3] == [clf.gamma_]
-    assert np.sum(~np.isnan(table["score_on_part"])) == 4
-    on_all = ~np.isnan(table["score_on_all"])
+    assert np.sum(~np.isnan(table["first_round_score"])) == 4
+    on_all = ~np.isnan(table["second_round_score"])
     assert 2 <= on_all.sum() < 10
     np.testing.assert_array_equal(on_all, table["last_round"] >= 2)
     np.testing.assert_array_equal(np.unique(clf.cv_results_["param_gamma"]), [clf.gamma_])
@@ -197,6 +200,23 @@ def test_any_setting_races(settings):
     clf = mp.MarginPathClassifier(gamma="tuned", random_state=0, **settings).fit(X, y, np.arange(500) % 3)
     assert clf.score(X, y) > 0.9
     assert np.sum(clf.width_results_["last_round"] == 3) == 1
+
+
+def test_many_rows_race_on_a_part(monkeypatch):
+    monkeypatch.setattr(racing, "ENOUGH", 200)
+    X, y = make_blobs(660, centers=[[0, 0], [4, 4]], cluster_std=3.0, random_state=0)
+    rows = []
+    short = ByFolds.short
+
+    def counted(self, gram, fit):
+        rows.append(len(fit.y))
+        return short(self, gram, fit)
+
+    monkeypatch.setattr(ByFolds, "short", counted)
+    clf = mp.MarginPathClassifier(gamma="tuned", random_state=0).fit(X, y)
+    assert 220 <= min(rows) == max(rows) < 250
+    assert len(rows) == np.sum(clf.width_results_["last_round"] > 0)
+    assert len(clf.codes_) == 660
 
 
 def test_algorithm_2_has_no_race():

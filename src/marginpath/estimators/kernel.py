@@ -158,9 +158,9 @@ class MarginPathClassifier(CompressionMixin, BasePathClassifier):
         Scores of every step, by scikit-learn's names (stopping="cv" or "holdout"), and its duality gap over
         its objective, the largest of its columns: "gap".
     width_results_ : dict
-        For gamma="tuned", what became of every width: its "param_gamma", its scores in the race,
-        "score_on_part" of the rows and "score_on_all" of them (NaN where it was not in that round), and its
-        "last_round": 0, 1, 2, or 3 for the winner, whose path is the only one in ``cv_results_``. Where the
+        For gamma="tuned", what became of every width: its "param_gamma", its "first_round_score" and
+        "second_round_score" in the race (NaN where it was not in that round), and its "last_round": 0, 1, 2,
+        or 3 for the winner, whose path is the only one in ``cv_results_``. Where the
         steps are no solutions (Algorithms 1 and 2) there is no race, and all paths are in ``cv_results_``.
     out_of_fold_ : array
         The decision value of every training sample by the fold that held it out, at the chosen step.

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..gram.base import Gram
-from ..validation.race import Race, part_of_rows, race_widths
+from ..validation.race import ENOUGH, Race, part_of_rows, race_widths
 from .path_fit import Follower
 
 #: (width, work on its Gram matrix) → what the work returns.
@@ -40,10 +40,11 @@ def race_of(
         held_out = choice.held_out(follower)
         rows = part_of_rows(follower.y, held_out, follower.fit_weight, follower.seed)
         everything = np.arange(len(follower.y))
-        score_on_all = scored(on_all, follower.on(everything, held_out))
+        whole = scored(on_all, follower.on(everything, held_out))
         if len(rows) == len(everything):
-            return race_widths(sigmas, score_on_all, score_on_all)
-        return race_widths(sigmas, scored(on_rows(rows), follower.on(rows, held_out)), score_on_all)
+            return race_widths(sigmas, whole, whole)
+        part = scored(on_rows(rows), follower.on(rows, held_out))
+        return race_widths(sigmas, part, part if len(rows) >= ENOUGH else whole)
 
 
 def width_results(race: Race) -> dict[str, np.ndarray]:
@@ -58,7 +59,7 @@ def width_results(race: Race) -> dict[str, np.ndarray]:
     """
     return {
         "param_gamma": 1 / (2 * race.sigmas**2),
-        "score_on_part": race.scores[0],
-        "score_on_all": race.scores[1],
+        "first_round_score": race.scores[0],
+        "second_round_score": race.scores[1],
         "last_round": race.last_round,
     }

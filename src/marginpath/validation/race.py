@@ -6,7 +6,8 @@ The rule, in three rounds:
    are in: a third of them, at least 200 and at most 4,000 (:func:`part_of_rows`).
 2. From the best of these, the climb: short paths on all rows, of the next narrower width while that is
    better, else of the next wider one. Along the widths, scores rise and fall slowly; and the more rows, the
-   narrower the best.
+   narrower the best. A part of 2,000 rows or more is enough for the climb too: on many rows, long steps are
+   no faster than short ones.
 3. Where the climb ends, the whole path, the only one that is kept.
 
 A short path has one step where a path has four, solved less exactly, and ends at C = 30,000 or where a larger
@@ -34,6 +35,8 @@ from .cross_validation import PathValidation, largest_bound
 
 #: The share of the rows in the first round, and how many they are at least and at most.
 SHARE, FEWEST, MOST = 1 / 3, 200, 4000
+#: Rows of that part that are enough for the second round too.
+ENOUGH = 2000
 #: Steps of a path that are one of a short path, the duality gap of these, and the largest C.
 LONG, TOLERANCE, LARGEST = 4, 1e-2, 3e4
 
@@ -74,17 +77,17 @@ class Race:
 
 
 def race_widths(
-    sigmas: np.ndarray, on_part: Callable[[float], float], on_all: Callable[[float], float]
+    sigmas: np.ndarray, first: Callable[[float], float], second: Callable[[float], float]
 ) -> Race:
-    """Let widths race for a path: every second one on a part of the rows, and from the best a climb on all.
+    """Let widths race for a path: every second one in the first round, and from the best of these a climb.
 
     Parameters
     ----------
     sigmas : array (widths,)
         The narrowest first.
-    on_part, on_all : callables, width → score
-        The score of a short path, NaN where there is no time for it. Where they are the same, no width is
-        scored twice.
+    first, second : callables, width → score
+        The score of a short path in that round, NaN where there is no time for it. Where they are the same,
+        no width is scored twice.
 
     Examples
     --------
@@ -96,16 +99,15 @@ def race_widths(
     widths, scores = len(sigmas), np.full((2, len(sigmas)), np.nan)
     # Should time be over before all had their turn, those around the usual width have had it.
     for k in sorted(range(widths - 2, 0, -2), key=lambda k: abs(k - widths // 2)):
-        scores[0, k] = on_part(float(sigmas[k]))
+        scores[0, k] = first(float(sigmas[k]))
     if np.isnan(scores[0]).all():
         return Race(sigmas, scores, widths // 2)
-    if on_all is on_part:
-        scores[1] = scores[0]
+    known = scores[0] if second is first else np.full(widths, np.nan)
     at = int(np.flatnonzero(scores[0] == np.nanmax(scores[0]))[-1])
 
     def score(k: int) -> float:
         if 0 <= k < widths and np.isnan(scores[1, k]):
-            scores[1, k] = on_all(float(sigmas[k]))
+            scores[1, k] = second(float(sigmas[k])) if np.isnan(known[k]) else known[k]
         return float(scores[1, k]) if 0 <= k < widths else np.nan
 
     while score(at) < score(at - 1):
