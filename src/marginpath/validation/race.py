@@ -4,16 +4,15 @@ The rule, in three rounds:
 
 1. Every second width, without the outermost, has a short path on a part of the rows, with the folds that they
    are in: a third of them, at least 200 and at most 4,000 (:func:`part_of_rows`).
-2. From the best of these, the climb: short paths on all rows, of the next narrower width while that is
-   better, else of the next wider one. Along the widths, scores rise and fall slowly; and the more rows, the
-   narrower the best. A part of 2,000 rows or more is enough for the climb too: on many rows, long steps are
-   no faster than short ones.
+2. The two best of these have short paths on all rows, and from the better one begins the climb: the next
+   narrower width while that is better, else the next wider one. Along the widths, scores rise and fall
+   slowly; and the more rows, the narrower the best. A part of 2,000 rows or more is enough for the climb
+   too: on many rows, long steps are no faster than short ones.
 3. Where the climb ends, the whole path, the only one that is kept.
 
 A short path has one step where a path has four, solved less exactly, and ends at C = 30,000 or where a larger
-C changes no fold any more. Its score is the best mean over the folds, each averaged with those of the steps
-beside it (:func:`short_path`). Of the widths with the best score of the first round,
-the climb starts at the widest.
+C changes no fold any more. Its score is the best mean over the folds (:func:`short_path`); of equal
+scores in the first round the widest counts as the best.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ class Race:
 def race_widths(
     sigmas: np.ndarray, first: Callable[[float], float], second: Callable[[float], float]
 ) -> Race:
-    """Let widths race for a path: every second one in the first round, and from the best of these a climb.
+    """Let widths race for a path: every second one, then the two best of these and a climb from the better.
 
     Parameters
     ----------
@@ -103,13 +102,17 @@ def race_widths(
     if np.isnan(scores[0]).all():
         return Race(sigmas, scores, widths // 2)
     known = scores[0] if second is first else np.full(widths, np.nan)
-    at = int(np.flatnonzero(scores[0] == np.nanmax(scores[0]))[-1])
 
     def score(k: int) -> float:
         if 0 <= k < widths and np.isnan(scores[1, k]):
             scores[1, k] = second(float(sigmas[k])) if np.isnan(known[k]) else known[k]
         return float(scores[1, k]) if 0 <= k < widths else np.nan
 
+    by_score = sorted(np.flatnonzero(~np.isnan(scores[0])).tolist(), key=lambda k: (-scores[0, k], -k))
+    at = by_score[0]
+    for rival in by_score[1:2]:
+        if score(at) < score(rival):
+            at = rival
     while score(at) < score(at - 1):
         at -= 1
     while score(at) < score(at + 1):
@@ -140,8 +143,7 @@ def short_path(validation: PathValidation, steps: int, time_limit: float | None 
     )
     if path.ended is Status.INTERRUPTED:  # there is no model yet that could be kept
         raise KeyboardInterrupt
-    means = np.pad(path["scores"][1:].mean(axis=1), 1, mode="edge")
-    return ShortPath(path, float(np.max(means[:-2] / 4 + means[1:-1] / 2 + means[2:] / 4)))
+    return ShortPath(path, float(path["scores"][1:].mean(axis=1).max()))
 
 
 def part_of_rows(
