@@ -50,9 +50,11 @@ def tasks(quick: bool) -> Iterator[Task]:
 
 def every_width(data: Dataset) -> mp.MarginPathClassifier:
     """Return the best classifier of one for each width, the wider one of equals."""
-    gammas = [1 / (2 * sigma**2) for sigma in _widths(data)]
+    gammas = [1 / (2 * sigma**2) for sigma in _widths(data)[::-1]]
     fitted = [mp.MarginPathClassifier(gamma=gamma, random_state=0).fit(data.X, data.y) for gamma in gammas]
-    return max(fitted[::-1], key=lambda clf: float(clf.cv_results_["mean_test_score"][clf.step_ - 1]))
+    scores = [float(clf.cv_results_["mean_test_score"][clf.step_ - 1]) for clf in fitted]
+    best: mp.MarginPathClassifier = max(zip(scores, fitted, strict=True), key=lambda pair: pair[0])[1]
+    return best
 
 
 def conclude(entries: Sequence[Entry]) -> Facts:
