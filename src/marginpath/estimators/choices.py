@@ -24,7 +24,8 @@ from ..problem import Problem
 from ..solvers.base import State
 from ..validation.columns import columns_for
 from ..validation.cross_validation import PathValidation
-from ..validation.splits import StratifiedHoldout
+from ..validation.race import ShortPath, short_path
+from ..validation.splits import StratifiedHoldout, held_out_samples
 from .path_fit import Choice, Followed, Follower
 
 _WIDE = 4  # steps in one, where there is a time limit
@@ -39,24 +40,11 @@ class ByFolds(Choice):
     def follow(self, gram: Gram, fit: Follower) -> Followed:
         """Let held-out samples choose."""
         ask = self.classifier
-        cv, selection = self._how(fit.seed)
-        validation = PathValidation(
-            gram,
-            fit.y,
-            cv=cv,
-            scoring=ask.scoring,
-            selection=selection,
-            multi_class=fit.multi_class,
-            groups=fit.groups,
-            sample_weight=fit.fit_weight,
-            score_weight=fit.sample_weight,
-            intercept=fit.intercept,
-        )
+        validation = self._validation(gram, fit)
         patience = None if ask.n_iter_no_change == "auto" else ask.n_iter_no_change
         solver = fit.solver(validation.problem)
         exact = hasattr(solver, "gap_tol")
-        # Of two classes, the scores of solutions rise and fall once; of more, they may fall before they rise.
-        growth = validation.patience / (3 if exact and len(validation.classes) == 2 else 1)
+        growth = validation.patience_with_solutions if exact else validation.patience
         stop = NoImprovement("scores", growth, steps=patience)
         if fit.before is not None:
             path = validation.resume(fit.before.path, fit.steps, stop=stop, **fit.limits)
@@ -66,6 +54,30 @@ class ByFolds(Choice):
             path = validation.run(solver, fit.steps, stop=stop, **fit.limits)
         chosen = validation.choose(path)
         return Followed(path, chosen.step, fit.proofs(validation.models_alone, path), chosen)
+
+    def held_out(self, fit: Follower) -> list[np.ndarray]:
+        """Return the rows that every fold holds out."""
+        return held_out_samples(self._how(fit.seed)[0], fit.y, fit.groups)
+
+    def short(self, gram: Gram, fit: Follower) -> ShortPath:
+        """Run a short path, to compare its kernel with others."""
+        return short_path(self._validation(gram, fit, whole=False), fit.steps, fit.limits["time_limit"])
+
+    def _validation(self, gram: Gram, fit: Follower, whole: bool = True) -> PathValidation:
+        cv, selection = self._how(fit.seed)
+        return PathValidation(
+            gram,
+            fit.y,
+            cv=cv if fit.folds is None else fit.folds,
+            scoring=self.classifier.scoring,
+            selection=selection,
+            multi_class=fit.multi_class,
+            groups=fit.groups,
+            sample_weight=fit.fit_weight,
+            score_weight=fit.sample_weight,
+            intercept=fit.intercept,
+            whole=whole,
+        )
 
     @staticmethod
     def _within_limit(validation: PathValidation, solver: Any, stop: Rule, fit: Follower) -> Path:

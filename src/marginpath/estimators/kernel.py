@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -26,10 +26,12 @@ from .base import BasePathClassifier
 from .compression import CompressionMixin
 from .deciding import compiled_sums
 from .path_fit import Choice, Followed, Follower
+from .racing import OnWidth, race_of, width_results
 
 #: Samples times pairs of classes up to which "auto" compares the classes in pairs: with five folds, an array
 #: over all columns has six times as many numbers, and a step holds some twenty of them.
 _PAIR_NUMBERS = 1_000_000
+R = TypeVar("R")
 _KERNELS = ("rbf", "poly", "linear", "laplacian", "cosine")
 
 
@@ -46,7 +48,7 @@ class MarginPathClassifier(ApproximationMixin, CompressionMixin, BasePathClassif
         A callable takes (X, Z) and returns the block of kernel values. It must be positive semi-definite.
     gamma : {"scale", "auto", "tuned"} or float
         Of "rbf", "poly" and "laplacian". "scale" is 1 / (n_features · variance of X, samples counted by their
-        weights), "auto" 1 / n_features; "tuned" chooses the width of "rbf" by the same cross-validation.
+        weights), "auto" 1 / n_features; "tuned" lets ten widths of "rbf" race, by the same cross-validation.
     degree, coef0 : int, float
         Of "poly": (gamma ⟨x, z⟩ + coef0)^degree.
     kernel_params : dict, optional
@@ -157,6 +159,11 @@ class MarginPathClassifier(ApproximationMixin, CompressionMixin, BasePathClassif
     cv_results_ : dict
         Scores of every step, by scikit-learn's names (stopping="cv" or "holdout"), and its duality gap over
         its objective, the largest of its columns: "gap".
+    width_results_ : dict
+        For gamma="tuned", what became of every width: its "param_gamma", its "first_round_score" and
+        "second_round_score" in the race (NaN where it was not in that round), and its "last_round": 0, 1, 2,
+        or 3 for the winner, whose path is the only one in ``cv_results_``. Where the
+        steps are no solutions (Algorithms 1 and 2) there is no race, and all paths are in ``cv_results_``.
     out_of_fold_ : array
         The decision value of every training sample by the fold that held it out, at the chosen step.
     out_of_fold_proba_ : array (n_samples, n_classes)
@@ -302,27 +309,37 @@ class MarginPathClassifier(ApproximationMixin, CompressionMixin, BasePathClassif
         return diagonal_of(X, self._resolved_kernel())
 
     def _search(self, X: Any, follower: Follower) -> Followed:
+        if follower.before is None:
+            self.__dict__.pop("width_results_", None)
         if self.gamma == "tuned" and follower.before is None:
             return self._search_widths(X, follower)
-        return self._follow(X, self._resolved_kernel(), follower)
+        return self._with_gram(X, self._resolved_kernel(), follower.follow)
 
-    def _follow(self, X: Any, kernel: Kernel | None, follower: Follower) -> Followed:
-        """Follow the path on the Gram matrix of X, by landmarks or a finer precision where need be."""
+    def _with_gram(self, X: Any, kernel: Kernel | None, work: Callable[[Gram], R]) -> R:
+        """Work on the Gram matrix of X, by landmarks or in a finer precision where need be."""
         settings: dict[str, Any] = {"precision": self.precision, "memory": self._memory(X)}
         settings |= {"landmarks": self._landmarks_on(X, kernel), "seed": self._seed}
-        return with_gram(X, kernel, follower.follow, constant=self.constant_, **settings)
+        return with_gram(X, kernel, work, constant=self.constant_, **settings)
 
     def _memory(self, X: Any) -> float | None:
         """Return the bytes that kernel values may take; None is most of what is free."""
         return samples_of(X).memory if self.cache_size == "auto" else float(self.cache_size) * 1e6
 
     def _search_widths(self, X: Any, follower: Follower) -> Followed:
-        """Follow a path for every width and keep the best, the wider one of equals."""
+        """Follow the path of the width that wins the race, or, where paths are no solutions, of every width.
+
+        Of widths with equal scores the widest is kept.
+        """
+        sigmas, on_width = default_widths(X), self._widths(X)
+        if self._follows_solutions(X):
+            race = race_of(follower, sigmas, on_width, lambda rows: self._widths(samples_of(X).take(rows)))
+            self.width_results_ = width_results(race)
+            sigmas = sigmas[[race.winner]]
         best: Followed | None = None
         tried = []
-        for sigma, follow in self._widths(X, follower):
+        for sigma in sigmas.tolist():
             self.gamma_ = gamma = 1 / (2 * sigma**2)
-            followed = follow()
+            followed = on_width(sigma, follower.follow)
             assert followed.validation is not None
             tried.append(({"gamma": gamma}, followed.validation))
             if best is None or followed.score >= best.score:
@@ -333,18 +350,14 @@ class MarginPathClassifier(ApproximationMixin, CompressionMixin, BasePathClassif
         self.gamma_, self.landmarks_, self.trace_error_ = best_gamma, best.landmarks, best.trace_error
         return replace(best, tried=tuple(tried))
 
-    def _widths(self, X: Any, follower: Follower) -> Iterator[tuple[float, Callable[[], Followed]]]:
-        """Yield every width, the narrowest first, with its path; one matrix of distances where it fits."""
-        widths = default_widths(X).tolist()
-        memory = self._memory(X)
+    def _widths(self, X: Any) -> OnWidth:
+        """Return what works on the Gram matrix of a width; one matrix of distances where it fits."""
         exact = self.landmarks in (None, "auto") and self._can_sweep(X)
-        if not (exact and fits(X, 2, precision=self.precision, memory=memory)):
-            yield from ((sigma, partial(self._follow, X, Gaussian(sigma), follower)) for sigma in widths)
-            return
+        if not (exact and fits(X, 2, precision=self.precision, memory=self._memory(X))):
+            return lambda sigma, work: self._with_gram(X, Gaussian(sigma), work)
         distances = SquaredDistances(X)
         room = np.empty_like(distances.negative)
-        for sigma in widths:
-            yield sigma, partial(follower.follow, distances.gram(sigma, room, self.constant_))
+        return lambda sigma, work: work(distances.gram(sigma, room, self.constant_))
 
     def _resolved_gamma(self, X: Any, sample_weight: np.ndarray | None) -> float | None:
         if self.kernel not in ("rbf", "poly", "laplacian"):

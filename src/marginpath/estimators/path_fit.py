@@ -129,11 +129,22 @@ class Follower:
     sample_weight: np.ndarray | None = None
     fit_weight: np.ndarray | None = None
     groups: Any = None
+    folds: Any = None
     callbacks: tuple[Callback, ...] = ()
     deadline: float | None = None
     before: Followed | None = None
     intercept: bool = False
     begun: Callable[[Gram], None] = lambda gram: None
+
+    def on(self, rows: np.ndarray, held_out: list[np.ndarray]) -> Follower:
+        """Return the same for some of the rows, in the folds that all rows are in."""
+        tests = [np.flatnonzero(np.isin(rows, test)) for test in held_out]
+        weights = (None if w is None else w[rows] for w in (self.sample_weight, self.fit_weight))
+        sample_weight, fit_weight = weights
+        folds = [(np.setdiff1d(np.arange(len(rows)), test), test) for test in tests]
+        return replace(
+            self, y=self.y[rows], sample_weight=sample_weight, fit_weight=fit_weight, groups=None, folds=folds
+        )
 
     @property
     def late(self) -> bool:

@@ -19,6 +19,7 @@ LEFT_BEHIND = (
     "path_",
     "codes_",
     "cv_results_",
+    "width_results_",
     "out_of_fold_",
     "out_of_fold_proba_",
     "margin_proofs_",

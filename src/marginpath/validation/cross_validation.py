@@ -179,7 +179,8 @@ class PathValidation:
     """Cross-validation along a path, set up and ready to run: what :func:`cross_validate_path` does.
 
     Parameters are those of :func:`cross_validate_path`; ``score_weight`` weighs the samples in the score and
-    is ``sample_weight`` by default.
+    is ``sample_weight`` by default. ``whole=False`` leaves out the columns of all the data: there are scores
+    then, and no models.
     """
 
     def __init__(
@@ -195,6 +196,7 @@ class PathValidation:
         sample_weight: Array | None = None,
         score_weight: Array | None = None,
         intercept: bool = False,
+        whole: bool = True,
     ) -> None:
         if selection not in SELECTIONS:
             raise ValueError(f"selection must be one of {', '.join(SELECTIONS)}, got {selection!r}.")
@@ -211,7 +213,8 @@ class PathValidation:
         self.selection = selection
         columns = columns_for(len(self.classes), multi_class)
         self.signs = signs = columns.signs(codes)
-        self.problem = Problem(gram, fold_columns(signs, splits), sample_weight, intercept=intercept)
+        labels_of_folds = fold_columns(signs, splits, whole)
+        self.problem = Problem(gram, labels_of_folds, sample_weight, intercept=intercept)
         self.model_columns = len(splits) + (len(splits) + 1) * np.arange(signs.shape[1])
         weight = sample_weight if score_weight is None else score_weight
         self.judge = OutOfFold(splits, columns, labels, self.classes, scoring, weight)
@@ -272,9 +275,17 @@ class PathValidation:
         return 30.0 if len(self.classes) == 2 else 100.0
 
     @property
+    def patience_with_solutions(self) -> float:
+        """The same where every step is a solution.
+
+        Of two classes, the scores of solutions rise and fall once; of more, they may fall before they rise.
+        """
+        return self.patience / (3 if len(self.classes) == 2 else 1)
+
+    @property
     def _observers(self) -> dict[str, Metric]:
         return {
-            "bound": _bound,
+            "bound": largest_bound,
             "gap": _largest_gap,
             "offset": self._offset,
             "scores": self.judge.scores,
@@ -321,9 +332,12 @@ def smoothed(values: np.ndarray, C: np.ndarray) -> np.ndarray:
     return np.asarray((weight * values[near]).sum(axis=1) / weight.sum(axis=1))
 
 
-def fold_columns(signs: np.ndarray, splits: list[np.ndarray]) -> np.ndarray:
-    """Return labels (n, columns × (folds + 1)): each column's folds with their test rows 0, then all."""
-    columns = np.repeat(signs[:, :, None], len(splits) + 1, axis=2)
+def fold_columns(signs: np.ndarray, splits: list[np.ndarray], whole: bool = True) -> np.ndarray:
+    """Return labels (n, columns × (folds + 1)): each column's folds with their test rows 0, then all.
+
+    The last are left out for whole=False.
+    """
+    columns = np.repeat(signs[:, :, None], len(splits) + whole, axis=2)
     for j, test in enumerate(splits):
         columns[test, :, j] = 0
     return columns.reshape(len(signs), -1)
@@ -338,5 +352,6 @@ def _largest_gap(problem: Problem, state: State) -> Array:
     return problem.xp.max(gap(problem, state))
 
 
-def _bound(problem: Problem, state: State) -> Array:
+def largest_bound(problem: Problem, state: State) -> Array:
+    """Return 1/λ, of columns that may differ the largest."""
     return problem.xp.max(state.bound)

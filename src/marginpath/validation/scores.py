@@ -92,8 +92,8 @@ class OutOfFold:
         return self._held_out
 
     def _by_column(self, values: Array) -> np.ndarray:
-        """View (n, columns × (folds + 1)) as (n, columns, folds + 1)."""
-        return to_numpy(values).reshape(-1, self.columns.n_columns, len(self.splits) + 1)
+        """View (n, columns × (folds + 1)) as (n, columns, folds + 1), or with no column of all the data."""
+        return to_numpy(values).reshape(len(values), self.columns.n_columns, -1)
 
 
 class _Scored(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

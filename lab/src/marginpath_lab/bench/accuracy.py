@@ -78,7 +78,8 @@ class Player:
             return {**facts, **_medians([model for model, _ in judged])}
         difference = self.rival.scores - self.scores
         spread = difference.std(ddof=1) / len(difference) ** 0.5 if len(difference) > 1 else 0.0
-        chosen = [model.best_params_["C"] for model, _ in judged if "C" in model.best_params_]
+        grids = [getattr(model, "best_params_", {}) for model, _ in judged]
+        chosen = [best["C"] for best in grids if "C" in best]
         return {
             **facts,
             **({"C": float(np.median(chosen))} if chosen else {}),

@@ -1,0 +1,202 @@
+"""A race of kernel widths: short paths on some of the rows, a few on all of them, and one to its end.
+
+The rule, in three rounds:
+
+1. Every second width, without the outermost, has a short path on a part of the rows, with the folds that they
+   are in: a third of them, at least 200 and at most 4,000 (:func:`part_of_rows`).
+2. The two best of these have short paths on all rows, and from the better one begins the climb: the next
+   narrower width while that is better, else the next wider one. Along the widths, scores rise and fall
+   slowly; and the more rows, the narrower the best. A part of 2,000 rows or more is enough for the climb
+   too: on many rows, long steps are no faster than short ones.
+3. Where the climb ends, the whole path, the only one that is kept.
+
+A short path has one step where a path has four, solved less exactly, and ends at C = 30,000 or where a larger
+C changes no fold any more. Its score is the best mean over the folds (:func:`short_path`); of equal
+scores in the first round the widest counts as the best.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import Array
+from ..path.path import Path, Status
+from ..path.stopping import NoImprovement
+from ..problem import Problem
+from ..solvers import SolutionPath
+from ..solvers.base import State
+from ..solvers.coordinate.spaces import at_bound
+from .cross_validation import PathValidation, largest_bound
+
+#: The share of the rows in the first round, and how many they are at least and at most.
+SHARE, FEWEST, MOST = 1 / 3, 200, 4000
+#: Rows of that part that are enough for the second round too.
+ENOUGH = 2000
+#: Steps of a path that are one of a short path, the duality gap of these, and the largest C.
+LONG, TOLERANCE, LARGEST = 4, 1e-2, 3e4
+
+
+@dataclass(frozen=True)
+class ShortPath:
+    """A path of few steps, and the best mean score over the folds on it."""
+
+    path: Path
+    score: float
+
+
+@dataclass(frozen=True)
+class Race:
+    """What came of a race.
+
+    Attributes
+    ----------
+    sigmas : array (widths,)
+        The widths, the narrowest first.
+    scores : array (2, widths)
+        Of the first and the second round; NaN where a width was not in it.
+    winner : int
+        Which width's path is followed: where the climb ended; the best of the first round, or else the one
+        in the middle, where there was no time for more.
+    """
+
+    sigmas: np.ndarray
+    scores: np.ndarray
+    winner: int
+
+    @property
+    def last_round(self) -> np.ndarray:
+        """The last round that a width was in, 3 for the winner; 0 where it was in none."""
+        rounds = np.max(np.where(np.isnan(self.scores), 0, [[1], [2]]), axis=0)
+        rounds[self.winner] = 3
+        return np.asarray(rounds)
+
+
+def race_widths(
+    sigmas: np.ndarray, first: Callable[[float], float], second: Callable[[float], float]
+) -> Race:
+    """Let widths race for a path: every second one, then the two best of these and a climb from the better.
+
+    Parameters
+    ----------
+    sigmas : array (widths,)
+        The narrowest first.
+    first, second : callables, width → score
+        The score of a short path in that round, NaN where there is no time for it. Where they are the same,
+        no width is scored twice.
+
+    Examples
+    --------
+    >>> widths = np.geomspace(1 / 8, 4, 10)
+    >>> race = race_widths(widths, lambda sigma: -abs(sigma - 0.5), lambda sigma: -abs(sigma - 0.3))
+    >>> race.last_round
+    array([0, 2, 3, 2, 2, 0, 1, 0, 1, 0])
+    """
+    widths, scores = len(sigmas), np.full((2, len(sigmas)), np.nan)
+    # Should time be over before all had their turn, those around the usual width have had it.
+    for k in sorted(range(widths - 2, 0, -2), key=lambda k: abs(k - widths // 2)):
+        scores[0, k] = first(float(sigmas[k]))
+    if np.isnan(scores[0]).all():
+        return Race(sigmas, scores, widths // 2)
+    known = scores[0] if second is first else np.full(widths, np.nan)
+
+    def score(k: int) -> float:
+        if 0 <= k < widths and np.isnan(scores[1, k]):
+            scores[1, k] = second(float(sigmas[k])) if np.isnan(known[k]) else known[k]
+        return float(scores[1, k]) if 0 <= k < widths else np.nan
+
+    by_score = sorted(np.flatnonzero(~np.isnan(scores[0])).tolist(), key=lambda k: (-scores[0, k], -k))
+    at = by_score[0]
+    for rival in by_score[1:2]:
+        if score(at) < score(rival):
+            at = rival
+    while score(at) < score(at - 1):
+        at -= 1
+    while score(at) < score(at + 1):
+        at += 1
+    return Race(sigmas, scores, at)
+
+
+def short_path(validation: PathValidation, steps: int, time_limit: float | None = None) -> ShortPath:
+    """Run a path in long steps, about as far as one of so many usual ones, and return its best score.
+
+    Examples
+    --------
+    >>> import marginpath as mp
+    >>> data = mp.datasets.gaussian_mixture()
+    >>> gram = mp.Gram.from_kernel(data.X, mp.Gaussian(sigma=0.5))
+    >>> short = short_path(PathValidation(gram, data.y), steps=100)
+    >>> short.path.last.t < 15, short.score > 0.85
+    (True, True)
+    """
+    ratio = SolutionPath.ratio**LONG
+    path = validation.run(
+        SolutionPath(ratio=ratio, tol=TOLERANCE),
+        math.ceil(steps / LONG),
+        stop=_NothingToGain(NoImprovement("scores", validation.patience_with_solutions), LARGEST / ratio),
+        observe={"bound": largest_bound, "scores": validation.judge.scores},
+        models=False,
+        time_limit=time_limit,
+    )
+    if path.ended is Status.INTERRUPTED:  # there is no model yet that could be kept
+        raise KeyboardInterrupt
+    return ShortPath(path, float(path["scores"][1:].mean(axis=1).max()))
+
+
+def part_of_rows(
+    y: np.ndarray, held_out: list[np.ndarray], weight: np.ndarray | None = None, seed: int = 0
+) -> np.ndarray:
+    """Return some of the rows: of every class the same share in every fold, and at least one.
+
+    Parameters
+    ----------
+    y : array (n,)
+        Class labels.
+    held_out : list of arrays
+        The rows that every fold holds out.
+    weight : array (n,), optional
+        Rows with weight 0 are left out.
+    seed : int
+
+    Returns
+    -------
+    array of int
+        The rows in their order; all of them where a part would save little.
+
+    Examples
+    --------
+    >>> y = np.repeat([0, 1], [500, 1000])
+    >>> rows = part_of_rows(y, [np.arange(0, 1500, 2), np.arange(1, 1500, 2)])
+    >>> len(rows), np.bincount(y[rows]), np.bincount(rows % 2)
+    (502, array([168, 334]), array([251, 251]))
+    """
+    wanted = min(max(SHARE * len(y), FEWEST), MOST)
+    if wanted > len(y) / 2:
+        return np.arange(len(y))
+    fold = np.full(len(y), len(held_out))
+    for j, test in enumerate(held_out):
+        fold[test] = j
+    cells = np.unique(y, return_inverse=True)[1] * (len(held_out) + 1) + fold
+    counts = np.ones(len(y), dtype=bool) if weight is None else weight > 0
+    order = np.random.default_rng(seed).permutation(np.flatnonzero(counts))
+    by_cell = (order[cells[order] == cell] for cell in np.unique(cells[counts]))
+    return np.sort(np.concatenate([rows[: math.ceil(len(rows) * wanted / len(y))] for rows in by_cell]))
+
+
+@dataclass(frozen=True)
+class _NothingToGain:
+    """Stop where the score has not improved for long, the box is large, or no sample is at its bound.
+
+    In that last case the solution is that of every larger box.
+    """
+
+    rule: NoImprovement
+    largest: float
+
+    def __call__(self, problem: Problem, state: State, path: Path) -> Array:
+        is_last = path["bound"][-1] > self.largest
+        inside = is_last or not at_bound(state.u, problem.mass, state.bound).any()
+        return self.rule(problem, state, path) | inside

@@ -1,0 +1,260 @@
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GroupKFold, StratifiedKFold
+
+import marginpath as mp
+from marginpath.estimators import racing
+from marginpath.estimators.choices import ByFolds
+from marginpath.estimators.path_fit import Follower
+from marginpath.validation.cross_validation import PathValidation
+from marginpath.validation.race import LARGEST, part_of_rows, race_widths, short_path
+
+WIDTHS = mp.default_widths(np.array([[-1.0], [1.0]]))
+
+
+class Counted:
+    """Scores by width, with the widths that were asked for."""
+
+    def __init__(self, scores):
+        self.scores, self.asked = dict(zip(WIDTHS.tolist(), scores, strict=True)), []
+
+    def __call__(self, sigma):
+        self.asked.append(sigma)
+        return self.scores[sigma]
+
+
+def hill(peak, slope=1.0):
+    return [-slope * abs(k - peak) for k in range(10)]
+
+
+@given(peak=st.integers(0, 9), guess=st.integers(0, 9))
+def test_a_single_hill_is_climbed_from_anywhere(peak, guess):
+    part, everything = Counted(hill(guess + 0.25)), Counted(hill(peak))
+    race = race_widths(WIDTHS, part, everything)
+    assert race.winner == peak
+    assert len(part.asked) == 4
+    start = int(np.argmin(np.abs(WIDTHS - everything.asked[0])))
+    assert len(set(everything.asked)) == len(everything.asked) <= abs(start - peak) + 4
+
+
+@given(scores=st.lists(st.integers(0, 5), min_size=10, max_size=10))
+def test_no_width_beside_the_winner_is_better(scores):
+    race = race_widths(WIDTHS, Counted(hill(5)), Counted(scores))
+    beside = [k for k in (race.winner - 1, race.winner + 1) if 0 <= k < 10]
+    assert all(scores[k] <= scores[race.winner] for k in beside)
+
+
+def test_a_race_tells_when_a_width_was_dropped():
+    race = race_widths(WIDTHS, Counted(hill(4)), Counted(hill(4)))
+    assert race.winner == 4
+    np.testing.assert_array_equal(race.last_round, [0, 0, 1, 2, 3, 2, 2, 0, 1, 0])
+    np.testing.assert_array_equal(np.flatnonzero(~np.isnan(race.scores[1])), [3, 4, 5, 6])
+
+
+def test_the_same_rows_are_not_scored_twice():
+    both = Counted(hill(6))
+    race = race_widths(WIDTHS, both, both)
+    np.testing.assert_array_equal(race.last_round, [0, 0, 1, 0, 1, 2, 3, 2, 2, 0])
+    assert len(both.asked) == len(set(both.asked)) == 6
+
+
+@pytest.mark.parametrize(("turns", "winner"), [(0, 5), (1, 6), (4, 8), (5, 8)])
+def test_without_time_the_best_so_far_wins(turns, winner):
+    left = [turns]
+
+    def in_time(sigma):
+        left[0] -= 1
+        return float(sigma) if left[0] >= 0 else np.nan
+
+    assert race_widths(WIDTHS, in_time, lambda sigma: in_time(sigma)).winner == winner
+
+
+def test_a_part_has_every_class_in_every_fold(rng):
+    y = rng.permutation(np.repeat(["a", "b", "c"], [900, 570, 30]))
+    held_out = [test for _, test in StratifiedKFold(5).split(y, y)]
+    rows = part_of_rows(y, held_out, seed=3)
+    for test in held_out:
+        for label in "abc":
+            cell, of_cell = np.sum(y[test] == label), np.sum(y[np.intersect1d(rows, test)] == label)
+            assert of_cell == np.ceil(cell / 3)
+    np.testing.assert_array_equal(rows, part_of_rows(y, held_out, seed=3))
+    assert set(rows) != set(part_of_rows(y, held_out, seed=4))
+
+
+def test_rows_without_weight_are_no_part(rng):
+    y, weight = rng.integers(0, 2, 1000), rng.integers(0, 2, 1000)
+    held_out = [test for _, test in StratifiedKFold(5).split(y, y)]
+    assert np.all(weight[part_of_rows(y, held_out, weight)] > 0)
+
+
+@pytest.mark.parametrize(("rows", "most"), [(300, 300), (500, 230), (3000, 1020), (50_000, 4020)])
+def test_how_many_rows(rows, most):
+    y = np.arange(rows) % 2
+    held_out = [test for _, test in StratifiedKFold(5).split(y, y)]
+    assert most - 30 <= len(part_of_rows(y, held_out)) <= most
+
+
+def test_groups_stay_whole_in_a_part(rng):
+    y, groups = rng.integers(0, 2, 900), rng.integers(0, 40, 900)
+    held_out = [test for _, test in GroupKFold(3).split(y, y, groups)]
+    rows = part_of_rows(y, held_out)
+    part = Follower(None, "coordinate", 0, y, sample_weight=np.arange(900.0), groups=groups).on(
+        rows, held_out
+    )
+    np.testing.assert_array_equal(part.y, y[rows])
+    np.testing.assert_array_equal(part.sample_weight, rows)
+    for train, test in part.folds:
+        assert not set(groups[rows[train]]) & set(groups[rows[test]])
+        assert len(train) + len(test) == len(rows)
+
+
+def test_a_short_path_scores_as_the_path_does():
+    data = mp.datasets.gaussian_mixture(n_samples=300, seed=1)
+    for sigma in (0.1, 0.5, 2.0):
+        gram = mp.Gram.from_kernel(data.X, mp.Gaussian(sigma))
+        short = short_path(PathValidation(gram, data.y, intercept=True, whole=False), 100)
+        whole = PathValidation(gram, data.y, intercept=True)
+        path = whole.run(mp.SolutionPath(), 4 * short.path.last.t, stop=None)
+        same = path["scores"][4 - 3 : 4 * short.path.last.t - 2 : 4]
+        np.testing.assert_allclose(path["bound"][1::4], short.path["bound"][1:], rtol=0.5)
+        assert abs(short.score - same.mean(axis=1).max()) < 0.02
+        assert short.path["scores"].shape[1] == 5
+
+
+def test_a_short_path_ends_where_nothing_changes_any_more(rng):
+    X, y = rng.standard_normal((80, 3)), np.arange(80) % 2
+    narrow = mp.Gram.from_kernel(X, mp.Gaussian(0.02))  # nearly the identity: all are inside from C = 2 on
+    short = short_path(PathValidation(narrow, y, intercept=True, whole=False), 100)
+    assert short.path.last.t <= 3
+    wide = mp.Gram.from_kernel(X, mp.Gaussian(30.0))  # labels at random are never separated
+    short = short_path(PathValidation(wide, y, intercept=True, whole=False), 100)
+    assert np.all(short.path["bound"] <= LARGEST)
+
+
+def whole_paths(monkeypatch):
+    """Count the paths that are followed to their end."""
+    followed = []
+    follow = Follower.follow
+    monkeypatch.setattr(Follower, "follow", lambda self, gram: followed.append(gram) or follow(self, gram))
+    return followed
+
+
+def full_search(X, y, **settings):
+    """Return gamma and mean score of a path for every width, the narrowest first."""
+    rows = []
+    for sigma in mp.default_widths(X):
+        clf = mp.MarginPathClassifier(gamma=1 / (2 * sigma**2), **settings).fit(X, y)
+        rows.append((clf.gamma_, clf.cv_results_["mean_test_score"][clf.step_ - 1]))
+    return np.array(rows).T
+
+
+def chessboard(rng):
+    X = rng.uniform(0, 3, (420, 2))
+    return X, np.floor(X).sum(axis=1).astype(int) % 2
+
+
+def plane(rng):
+    X = rng.standard_normal((420, 20))
+    return X, (X[:, 0] + X[:, 1] + 0.3 * rng.standard_normal(420) > 0).astype(int)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("draw", [chessboard, plane])
+def test_a_clear_winner_wins(draw, rng, monkeypatch):
+    X, y = draw(rng)
+    gammas, scores = full_search(X, y, path_tol=0.01, random_state=0)
+    assert scores.min() < scores.max() - 0.05
+    followed = whole_paths(monkeypatch)
+    clf = mp.MarginPathClassifier(gamma="tuned", random_state=0).fit(X, y)
+    assert len(followed) == 1
+    place, best = np.argmin(np.abs(gammas - clf.gamma_)), np.argmax(scores)
+    assert abs(place - best) <= 1
+    assert scores[place] >= scores.max() - 0.005
+
+
+def test_the_table_of_widths(monkeypatch):
+    X, y = make_blobs(700, centers=4, cluster_std=2.5, random_state=0)
+    followed = whole_paths(monkeypatch)
+    clf = mp.MarginPathClassifier(gamma="tuned", random_state=0).fit(X, y)
+    table = clf.width_results_
+    assert [gram.shape for gram in followed] == [(700, 700)]
+    np.testing.assert_allclose(table["param_gamma"], 1 / (2 * mp.default_widths(X) ** 2))
+    assert table["param_gamma"][table["last_round"] == 3] == [clf.gamma_]
+    assert np.sum(~np.isnan(table["first_round_score"])) == 4
+    on_all = ~np.isnan(table["second_round_score"])
+    assert 2 <= on_all.sum() < 10
+    np.testing.assert_array_equal(on_all, table["last_round"] >= 2)
+    np.testing.assert_array_equal(np.unique(clf.cv_results_["param_gamma"]), [clf.gamma_])
+    again = mp.MarginPathClassifier(gamma="tuned", random_state=0).fit(X, y)
+    np.testing.assert_equal(again.width_results_, table)
+    assert not hasattr(again.set_params(gamma="scale").fit(X, y), "width_results_")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"multi_class": "ovr"},
+        {"multi_class": "ovo", "class_weight": "balanced", "scoring": "balanced_accuracy"},
+        {"stopping": "holdout"},
+        {"landmarks": 60},
+        {"cache_size": 0.5},
+        {"max_iter": 8, "selection": "one_se"},
+    ],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_any_setting_races(settings):
+    X, y = make_blobs(500, centers=[[0, 0], [8, 0], [0, 8]], cluster_std=2.0, random_state=0)
+    clf = mp.MarginPathClassifier(gamma="tuned", random_state=0, **settings).fit(X, y, np.arange(500) % 3)
+    assert clf.score(X, y) > 0.9
+    assert np.sum(clf.width_results_["last_round"] == 3) == 1
+
+
+def test_many_rows_race_on_a_part(monkeypatch):
+    monkeypatch.setattr(racing, "ENOUGH", 200)
+    X, y = make_blobs(660, centers=[[0, 0], [4, 4]], cluster_std=3.0, random_state=0)
+    rows = []
+    short = ByFolds.short
+
+    def counted(self, gram, fit):
+        rows.append(len(fit.y))
+        return short(self, gram, fit)
+
+    monkeypatch.setattr(ByFolds, "short", counted)
+    clf = mp.MarginPathClassifier(gamma="tuned", random_state=0).fit(X, y)
+    assert 220 <= min(rows) == max(rows) < 250
+    assert len(rows) == np.sum(clf.width_results_["last_round"] > 0)
+    assert len(clf.codes_) == 660
+
+
+def test_algorithm_2_has_no_race():
+    X, y = make_blobs(60, centers=2, cluster_std=2.0, random_state=0)
+    clf = mp.MarginPathClassifier(gamma="tuned", method="inertial", random_state=0).fit(X, y)
+    assert len(np.unique(clf.cv_results_["param_gamma"])) == 10
+    assert not hasattr(clf, "width_results_")
+
+
+def test_a_rare_class_is_told_once():
+    X, y = make_blobs([400, 300, 3], cluster_std=2.0, random_state=0)
+    with pytest.warns(UserWarning, match=r"Fewer than 5 samples.*class 2 \(3\)") as told:
+        mp.MarginPathClassifier(gamma="tuned", random_state=0).fit(X, y)
+    assert len(told) == 1
+
+
+def test_groups_and_a_splitter(rng):
+    X, y = make_blobs(600, centers=[[0, 0], [4, 4]], cluster_std=3.0, random_state=0)
+    clf = mp.MarginPathClassifier(gamma="tuned", cv=GroupKFold(4), random_state=0)
+    clf.fit(X, y, groups=rng.integers(0, 30, 600))
+    assert clf.path_["scores"].shape[1] == 4
+    assert np.sum(clf.width_results_["last_round"] == 1) >= 1
+
+
+def test_a_time_limit_leaves_a_model():
+    X, y = make_blobs(600, centers=[[0, 0], [4, 4]], cluster_std=3.0, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="time limit"):
+        clf = mp.MarginPathClassifier(gamma="tuned", time_limit=1e-6, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(clf.width_results_["last_round"], [0, 0, 0, 0, 0, 3, 0, 0, 0, 0])
+    assert clf.score(X, y) > 0.5
