@@ -22,14 +22,14 @@ BOTH = [mp.MarginPathRegressor, mp.LinearMarginPathRegressor]
 LOSSES = ["squared", "absolute", "huber", "epsilon_insensitive", "quantile"]
 EXPECTED = dict.fromkeys(
     ["check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"],
-    "solutions are equal to path_tol only, and folds and sweeps depend on the number of rows",
+    "solutions are equal to path_tol only, and folds depend on the number of rows",
 )
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(
     [cls(random_state=0) for cls in BOTH],
-    expected_failed_checks=lambda estimator: EXPECTED if hasattr(estimator, "kernel") else {},
+    expected_failed_checks=lambda estimator: EXPECTED,
 )
 def test_scikit_learn_compatible(estimator, check):
     check(estimator)

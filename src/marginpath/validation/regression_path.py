@@ -95,7 +95,7 @@ class RegressionValidation:
         self,
         solver: ResidualSweeps,
         steps: int,
-        growth: float = 10.0,
+        growth: float = 8.0,
         before: Path | None = None,
         **limits: Any,
     ) -> Path:
