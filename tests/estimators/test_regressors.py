@@ -187,6 +187,30 @@ def test_a_tuned_width_is_no_worse():
         mp.MarginPathRegressor("linear", gamma="tuned").fit(X, y)
 
 
+def test_landmarks(friedman, tmp_path):
+    """So many landmarks as rows are the kernel itself; few of them are nearly as good, in all uses."""
+    X, y, X_new, y_new = friedman
+    exact = mp.MarginPathRegressor(random_state=0).fit(X, y)
+    assert exact.landmarks_ is None
+    every = mp.MarginPathRegressor(landmarks=300, schedule=exact.schedule_, random_state=0).fit(X, y)
+    np.testing.assert_allclose(every.at(8).predict(X_new), exact.at(8).predict(X_new), atol=0.05 * np.std(y))
+    few = mp.MarginPathRegressor(landmarks=60, gamma="tuned", random_state=0).fit(X, y)
+    assert len(few.landmarks_) <= 60
+    assert set(few.support_) <= set(few.landmarks_)
+    error = mean_absolute_error(y_new, few.predict(X_new))
+    assert error < 1.15 * mean_absolute_error(y_new, exact.predict(X_new))
+    by_hand = few._resolved_kernel()(X_new, few.support_vectors_) @ few.dual_coef_[0] + few.intercept_
+    np.testing.assert_allclose(few.predict(X_new), by_hand, rtol=1e-5, atol=1e-5)
+    save(tmp_path / "model", few)
+    np.testing.assert_array_equal(
+        load(tmp_path / "model", type(few)).at(3).predict(X_new), few.at(3).predict(X_new)
+    )
+    swept = mp.MarginPathRegressor(landmarks=40, loss="squared", random_state=0).fit(
+        np.tile(X, (8, 1)), np.tile(y, 8)
+    )
+    assert swept.score(X_new, y_new) > 0.6
+
+
 def test_among_other_tools():
     X, y = load_diabetes(return_X_y=True)
     pipe = make_pipeline(StandardScaler(), mp.LinearMarginPathRegressor(random_state=0))

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from ..arrays import Array, to_numpy
 from ..gram.base import Gram
+from ..gram.landmarks import landmark_observer
 from ..path.path import Path
 from ..path.run import resume, run
 from ..path.stopping import NoImprovement
@@ -126,7 +127,8 @@ class RegressionValidation:
 
     @property
     def _observers(self) -> dict[str, Any]:
-        observers: dict[str, Any] = {"bound": _largest_bound, "gap": _largest_gap}
+        whole = landmark_observer(self.gram, np.array([len(self.splits)]))
+        observers: dict[str, Any] = {"bound": _largest_bound, "gap": _largest_gap, **whole}
         return observers | ({"scores": self._scores, "out_of_fold": self._out_of_fold} if self.splits else {})
 
     def _out_of_fold(self, problem: Problem, state: State) -> Array:

@@ -44,11 +44,11 @@ class Columns:
 
         def solve_column(j: int) -> None:
             b = self.b[j] * self.mass[:, j]
-            parts = (np.ascontiguousarray(x[:, j]) for x in (self.a, self.field))
+            a, f = (np.ascontiguousarray(x[:, j]) for x in (self.a, self.field))
             y, counts = np.ascontiguousarray(self.y[:, j]), b > 0
-            ends = (np.where(counts, end * np.where(counts, b, 1.0), 0.0) for end in (low, high))
+            least, most = (np.where(counts, end * np.where(counts, b, 1.0), 0.0) for end in (low, high))
             ridge = np.where(counts, self.loss.curvature / np.where(counts, b, 1.0), 0.0)
-            column = Column(y, *ends, ridge, self.loss.insensitivity, *parts)
+            column = Column(y, least, most, ridge, self.loss.insensitivity, a, f)
             solve(self.problem.gram, column, tol, rounds, stop)
             self.a[:, j], self.field[:, j] = column.a, column.f
 
