@@ -175,10 +175,12 @@ class MarginPathRegressor(BasePathRegressor):
         self.gamma_, self.landmarks_ = best_gamma, best_landmarks
         return best
 
+    landmarks_: np.ndarray | None
+
     def _gram(self, X: Any) -> Gram:
         place: dict[str, Any] = {"landmarks": self.landmarks, "seed": self._seed}
         gram = choose_gram(X, self._resolved_kernel(), constant=self.constant_, **place)
-        self.landmarks_: np.ndarray | None = gram.chosen
+        self.landmarks_ = gram.chosen
         return gram
 
     def _expansion(self, step: int) -> np.ndarray:
