@@ -1,4 +1,4 @@
-"""The theorem for the solution path: its claims and the steps of its proof, against an interior-point solver."""
+"""The theorem for the solution path: its claims and the steps of its proof, against another solver."""
 
 import numpy as np
 import pytest

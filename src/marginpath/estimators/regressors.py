@@ -233,7 +233,8 @@ class MarginPathRegressor(BasePathRegressor):
 class LinearMarginPathRegressor(BasePathRegressor):
     """Linear regression that chooses its own amount of regularization, on dense or sparse features.
 
-    The path and the choice of :class:`MarginPathRegressor` for f(x) = ⟨w, x⟩ + b, without any n × n matrix.
+    The path and the choice of :class:`MarginPathRegressor` for f(x) = ⟨w, x⟩ + b. More than 8,192 rows are
+    solved without any n × n matrix.
 
     Parameters
     ----------

@@ -147,20 +147,37 @@ class RegressionValidation:
 
     def _score(self, predicted: np.ndarray, test: np.ndarray) -> float:
         weight = None if self.sample_weight is None else self.sample_weight[test]
-        if self.scoring is not None:
-            from sklearn.metrics import get_scorer
+        return regression_score(predicted, self.y[test], self.loss, self.scoring, weight)
 
-            scorer = get_scorer(self.scoring)
-            extra = {"sample_weight": weight} if weight is not None and takes_weight(scorer) else {}
-            return float(scorer(_Predicted(predicted), predicted, self.y[test], **extra))
-        residual = self.y[test] - predicted
-        if isinstance(self.loss, LeastSquares):
-            values = residual**2
-        else:
-            values = self.loss.value(residual) if isinstance(self.loss, Quantile) else np.abs(residual)
-        if weight is not None and not weight.any():
-            weight = None
-        return -float(np.average(values, weights=weight))
+
+def regression_score(
+    predicted: np.ndarray,
+    y: np.ndarray,
+    loss: ResidualLoss,
+    scoring: Scoring = None,
+    weight: np.ndarray | None = None,
+) -> float:
+    """Return the score of predictions, the higher the better: that of the scorer, or what suits the loss.
+
+    Examples
+    --------
+    >>> regression_score(np.array([1.0, 2.0]), np.array([1.0, 4.0]), LeastSquares())
+    -2.0
+    """
+    if scoring is not None:
+        from sklearn.metrics import get_scorer
+
+        scorer = get_scorer(scoring)
+        extra = {"sample_weight": weight} if weight is not None and takes_weight(scorer) else {}
+        return float(scorer(_Predicted(predicted), predicted, y, **extra))
+    residual = y - predicted
+    if isinstance(loss, LeastSquares):
+        values = residual**2
+    else:
+        values = loss.value(residual) if isinstance(loss, Quantile) else np.abs(residual)
+    if weight is not None and not weight.any():
+        weight = None
+    return -float(np.average(values, weights=weight))
 
 
 def location(y: np.ndarray, weight: np.ndarray, loss: ResidualLoss) -> float:
