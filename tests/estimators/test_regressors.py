@@ -5,10 +5,10 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.datasets import load_diabetes, make_friedman1
 from sklearn.linear_model import Ridge
-from sklearn.metrics import mean_absolute_error, mean_pinball_loss
+from sklearn.metrics import get_scorer, mean_absolute_error, mean_pinball_loss
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import marginpath as mp
 from marginpath.files.objects import load, save
+from marginpath.validation.regression_path import regression_score
 
 BOTH = [mp.MarginPathRegressor, mp.LinearMarginPathRegressor]
 LOSSES = ["squared", "absolute", "huber", "epsilon_insensitive", "quantile"]
@@ -220,6 +221,25 @@ def test_among_other_tools():
     best = scored.cv_results_["mean_test_score"].argmax() + 1
     assert scored.step_ <= best
     assert 0.3 < scored.cv_results_["mean_test_score"].max() < 0.7
+
+
+@pytest.mark.parametrize("scoring", ["neg_mean_squared_error", "neg_mean_absolute_error", "r2"])
+def test_scores_are_scikit_learns(scoring, rng):
+    predicted, y, weight = rng.standard_normal((3, 20))
+    scorer, model = get_scorer(scoring), FixedPredictions(predicted)
+    for weights in (None, np.abs(weight)):
+        score = regression_score(predicted, y, mp.Absolute(), scoring, weights)
+        assert score == pytest.approx(scorer(model, None, y, sample_weight=weights), rel=1e-12)
+
+
+class FixedPredictions(RegressorMixin, BaseEstimator):
+    """A regressor that is fitted to say this."""
+
+    def __init__(self, predicted):
+        self.predicted = predicted
+
+    def predict(self, X):
+        return self.predicted
 
 
 def test_limits():
