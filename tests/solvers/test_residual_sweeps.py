@@ -12,6 +12,7 @@ from scipy.optimize import lsq_linear
 from test_residual_losses import LOSSES, every_loss
 
 import marginpath as mp
+from marginpath.solvers.residual import working_sets
 from marginpath.solvers.residual.interior import minimise_in_box
 
 
@@ -158,3 +159,14 @@ def test_the_interior_point_method_finds_the_least_squares_in_a_box(seed, rank, 
     assert np.sum((B.T @ a + c) ** 2) / 2 <= best + 1e-8
     free = minimise_in_box(B @ B.T + np.eye(12), B @ c, np.full(12, -np.inf), np.full(12, np.inf), a, 0.0)
     np.testing.assert_allclose(B @ (B.T @ free) + free, -B @ c, atol=1e-8 * max(1, np.abs(B @ c).max()))
+
+
+def test_samples_between_their_bounds_come_first_into_a_set(rng, monkeypatch):
+    """Sets that have no room for all violators: without the free samples to give way, they overshoot."""
+    monkeypatch.setattr(working_sets, "_SET", 60)
+    X = rng.standard_normal((400, 3))
+    y = np.sin(2 * X[:, 0]) + 0.3 * rng.standard_normal(400)
+    problem = mp.RegressionProblem(mp.Gram.from_kernel(X, "rbf", sigma=1.0), y)
+    solver = mp.ResidualSweeps(mp.EpsilonInsensitive(0.1), sweeps=60)
+    path = mp.run(solver, problem, 12, observe={"gap": lambda problem, state: state.gap})
+    assert path["gap"].max() <= 1e-3

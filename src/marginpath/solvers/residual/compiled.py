@@ -16,7 +16,7 @@ from ..coordinate.compiled import add_rows
 from ..coordinate.spaces import RUN
 
 _PIECE = 2048  # entries of a field that stay near the core meanwhile
-_ROOM, _MOST = 1.25, 4  # a set has room for all free samples and some more, but not without end
+_ROOM, _MOST = 1.25, 6  # a set has room for all free samples and some more, but not without end
 _SHARE = 0.1  # of the violation that is left of a working set
 _SPARE = 0.5  # of the gap asked for that a working set may keep
 _TINY = 1e-300
@@ -170,19 +170,22 @@ def plan(
 ) -> Any:
     """Return the samples to work on next, to which violation, and the primal objective; none at the end.
 
-    They are those between their bounds and those that violate the optimality conditions, the worst first.
+    They are those between their bounds, and of those that violate the optimality conditions the worst.
     """
     violation, gap, primal, total, free = survey(y, low, high, ridge, epsilon, a, f)
     index, ranks, count = np.empty(a.size, np.int64), np.empty(a.size), 0
     if gap <= tol * primal:
         return index[:0], 0.0, primal
+    most = min(max(int(_ROOM * free), size), _MOST * size)
+    # Free samples are to give way to the others; where they take all the room, the others come first.
+    first = violation if _ROOM * free <= most else 0.0
     for i in range(a.size):
         e = _gradient(a[i], f[i] - y[i] + ridge[i] * a[i], epsilon)
         rises, falls = a[i] < high[i], a[i] > low[i]
         if (e < 0 and rises) or (e > 0 and falls) or (a[i] != 0 and rises and falls):
-            index[count], ranks[count] = i, abs(e)
+            is_free = a[i] != 0 and rises and falls
+            index[count], ranks[count] = i, abs(e) + (first if is_free else 0.0)
             count += 1
-    most = min(max(int(_ROOM * free), size), _MOST * size)
     if count > most:
         worst = np.sort(np.argsort(-ranks[:count])[:most])
         index, count = index[worst], most

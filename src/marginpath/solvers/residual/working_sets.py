@@ -19,7 +19,7 @@ from ...arrays import blocks
 from ...gram.base import Gram
 from .interior import minimise_in_box
 
-_SET = 1024  # samples in a set, at most; up to four times as many where more are between their bounds
+_SET = 1024  # samples in a set, at most; up to six times as many where more are between their bounds
 _STEPS = 3  # coordinate steps in a set, over its size, before the interior-point method takes over
 _SPARE = 0.1  # of the gap asked for that the interior-point method may keep
 
