@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
-from sklearn.datasets import load_iris, make_moons
+from sklearn.datasets import load_diabetes, load_iris, make_moons
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import marginpath as mp
-from marginpath.plotting import CompressionDisplay, MarginDisplay, PathDisplay
+from marginpath.plotting import CompressionDisplay, MarginDisplay, PathDisplay, RegressionPathDisplay
 
 plt = pytest.importorskip("matplotlib.pyplot", reason="install marginpath[plot] to test it")
 
@@ -191,3 +191,25 @@ def test_fewer_vectors_are_drawn_with_their_errors(moons):
     assert len(CompressionDisplay.from_estimator(clf).sizes) > 4
     with pytest.raises(AttributeError, match="training samples"):
         CompressionDisplay.from_estimator(clf.slim())
+
+
+def test_the_path_of_a_regression():
+    X, y = load_diabetes(return_X_y=True)
+    pipe = make_pipeline(StandardScaler(), mp.MarginPathRegressor(random_state=0)).fit(X[:200], y[:200])
+    model = pipe[-1]
+    display = RegressionPathDisplay.from_estimator(pipe, X[200:], y[200:])
+    assert np.array_equal(display.errors["cross-validation"], -model.cv_results_["mean_test_score"])
+    absolute = np.mean(np.abs(pipe.predict(X[200:]) - y[200:]))
+    assert display.errors["test"][model.step_ - 1] == pytest.approx(absolute)
+    assert display.support[model.step_ - 1] == len(model.support_) / 200
+    assert np.array_equal(drawn(display.ax_[0], "test"), display.errors["test"])
+    assert f"step {model.step_} is kept" in display.ax_[0].get_title(loc="left")
+    bare = mp.LinearMarginPathRegressor(stopping=None, max_iter=5, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="no folds"):
+        RegressionPathDisplay.from_estimator(bare)
+    _, ax = plt.subplots()
+    assert list(RegressionPathDisplay.from_estimator(bare, X, y, ax=ax).errors) == ["test"]
+    with pytest.raises(TypeError, match="A classifier of marginpath is needed"):
+        PathDisplay.from_estimator(bare)
+    with pytest.raises(TypeError, match="A regressor of marginpath is needed"):
+        RegressionPathDisplay.from_estimator(StandardScaler())

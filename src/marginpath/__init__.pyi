@@ -22,7 +22,7 @@ from .path.checkpoint import Checkpoint
 from .path.path import Path, Status
 from .path.run import resume, run
 from .path.stopping import APriori, CertifiedMargin, Discrepancy, LeaveOneOut, NoImprovement, QuasiOptimality
-from .plotting import CompressionDisplay, MarginDisplay, PathDisplay
+from .plotting import CompressionDisplay, MarginDisplay, PathDisplay, RegressionPathDisplay
 from .problem import Problem
 from .regression_problem import RegressionProblem
 from .regularizers import ElasticNet, Ridge
@@ -111,6 +111,7 @@ __all__ = [
     "Quantile",
     "QuasiOptimality",
     "Reference",
+    "RegressionPathDisplay",
     "RegressionProblem",
     "ResidualSweeps",
     "Ridge",

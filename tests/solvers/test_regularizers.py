@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import regularized, separable
 
@@ -41,6 +41,26 @@ def test_a_fixed_lambda_is_that_of_another_solver(momentum, sparse, seed, l1, λ
     np.testing.assert_allclose(w, expected, atol=1e-4)
     assert np.sum((w - expected) ** 2) / 2 <= path["gap"][-1] + 1e-9
     np.testing.assert_allclose(-path.last.scores, X @ w, atol=1e-10)  # decision values are those of w
+
+
+@given(seed=st.integers(0, 10**6), power=st.integers(-4, 4), l1=st.sampled_from([0.0, 0.1, 1.0, 30.0]))
+@settings(max_examples=15, deadline=None)
+def test_any_scale_and_degenerate_data(seed, power, l1):
+    """Zero, equal and contradictory samples, a column of zeros, an l1 that leaves nothing, any scale s."""
+    rng = np.random.default_rng(seed)
+    X, y, s = rng.standard_normal((9, 4)), np.where(np.arange(9) % 2, 1.0, -1.0), 10.0**power
+    X[2], X[3], X[4], X[:, 3] = X[1], 0, X[6], 0
+    problem = mp.Problem(mp.Gram.linear(s * X), y)
+    solver = mp.DualDescent(mp.Constant(s**2), mp.GradientRestart(), regularizer=mp.ElasticNet(l1 / s))
+    path = mp.run(solver, problem, 600, observe={"gap": mp.DualityGap(mp.Hinge())}, every=200)
+    expected = regularized(y[:, None] * X, np.ones(9), 1.0, HINGE, l1)
+    for t, gap in zip(path.steps[1:], s**2 * path["gap"][1:], strict=True):
+        w = s * solver.weights(problem, path.state(int(t), problem))
+        assert np.sum((w - expected) ** 2) / 2 <= gap + 1e-7
+        assert w[3] == 0
+    assert gap < 1e-5
+    if l1 == 30.0:
+        assert not w.any()
 
 
 @pytest.mark.parametrize(("seed", "l1"), [(0, 0.05), (1, 0.05), (2, 0.5), (3, 0.5)])

@@ -1,12 +1,19 @@
-"""Coordinate sweeps for regression against an interior-point solver and against Algorithm 1."""
+"""Working sets and sweeps for regression against an interior-point solver and against Algorithm 1."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 from naive import gaussian, regularized
+from scipy.optimize import lsq_linear
 from test_residual_losses import LOSSES, every_loss
 
 import marginpath as mp
+from marginpath.solvers.residual import working_sets
+from marginpath.solvers.residual.interior import minimise_in_box
 
 
 @every_loss
@@ -70,15 +77,17 @@ def test_every_step_is_solved_to_its_gap_and_the_gap_is_true(loss, rng):
 
 
 def test_the_same_seed_the_same_bits_whatever_the_threads(rng):
-    X, y = rng.standard_normal((300, 3)), rng.standard_normal(300)
+    X, y = rng.standard_normal((2100, 3)), rng.standard_normal(2100)  # so many rows are swept over
     problem = mp.RegressionProblem(mp.Gram.from_kernel(X, "rbf", sigma=1.0), np.stack([y, -y, y**2], axis=1))
     paths = []
     for threads in (1, 3):
         with mp.parallel.limited(threads):
             paths.append(mp.run(mp.ResidualSweeps(mp.Huber(0.5)), problem, 5).last)
+            sets = mp.run(mp.ResidualSweeps(mp.Absolute()), problem, 5).last
+            paths[-1] = replace(paths[-1], u=np.concatenate([paths[-1].u, sets.u]))
     np.testing.assert_array_equal(paths[0].u, paths[1].u)
     other = mp.run(mp.ResidualSweeps(mp.Huber(0.5), seed=1), problem, 5).last
-    assert np.any(other.u != paths[0].u)
+    assert np.any(other.u != paths[0].u[:2100])
 
 
 def test_settings_and_problems(rng):
@@ -89,3 +98,75 @@ def test_settings_and_problems(rng):
         mp.ResidualSweeps(ratio=1.0)
     constant = mp.RegressionProblem(gram, np.zeros(4))
     assert not np.any(mp.run(mp.ResidualSweeps(mp.Absolute()), constant, 5).last.u)
+
+
+@every_loss
+@pytest.mark.parametrize("kind", ["features", "stored", "tiled"])
+@given(seed=st.integers(0, 10**6), x_scale=st.integers(-6, 6), y_scale=st.integers(-6, 6))
+def test_any_scale_and_degenerate_data(loss, kind, seed, x_scale, y_scale):
+    """Rows that are zero, equal, or equal with other targets; weights of 0; a last step with a large C.
+
+    The gap is that of the definitions: ½‖w‖² + C Σ ℓ(r) against the dual objective of the same u.
+    """
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((9, 3)), rng.standard_normal(9)
+    X[2], X[3], y[4] = X[1], 0, y[5]
+    X, y, weight = X * 10.0**x_scale, y * 10.0**y_scale, rng.integers(0, 3, 9).astype(float)
+    weight[0] = 1
+    for name in ("epsilon", "delta"):  # what has the unit of the targets
+        if hasattr(loss, name):
+            loss = replace(loss, **{name: getattr(loss, name) * 10.0**y_scale})
+    gram = {
+        "features": lambda: mp.Gram.linear(X),
+        "stored": lambda: mp.Gram.from_matrix(X @ X.T),
+        "tiled": lambda: mp.TiledGram(X, mp.Linear()),
+    }[kind]()
+    solver = mp.ResidualSweeps(loss, ratio=10.0, tol=1e-6)
+    path = mp.run(solver, mp.RegressionProblem(gram, y, weight), 4, models=True)
+    for t in (1, 4):
+        a, b = -path.models.u(t), path.models.bound(t) * weight
+        w = X.T @ a
+        losses = b * loss.value(y - X @ w)
+        ratio = np.clip(a / np.where(b > 0, b, 1.0), *loss.box)  # at an end, but for rounding
+        conjugates = b * loss.conjugate(ratio)
+        primal = w @ w / 2 + losses.sum()
+        assert primal + w @ w / 2 + conjugates.sum() - y @ a <= 1.01e-6 * primal
+        assert not np.any(a[weight == 0])
+
+
+@every_loss
+def test_a_smooth_kernel_at_a_large_c_is_solved(loss, rng):
+    """Nearly all samples are between their bounds, and K is nearly singular: sweeps got nowhere."""
+    X = rng.standard_normal((250, 2))
+    y = np.sin(2 * X[:, 0]) + 0.3 * rng.standard_normal(250)
+    problem = mp.RegressionProblem(mp.Gram.from_kernel(X, "rbf", sigma=1.0), y)
+    path = mp.run(mp.ResidualSweeps(loss), problem, 22, observe={"gap": lambda problem, state: state.gap})
+    assert path["gap"].max() <= 1e-3
+    assert path.last.bound > 1e3
+    assert path.last.scores.dtype == np.float64
+
+
+@given(seed=st.integers(0, 10**6), rank=st.integers(1, 15), scale=st.integers(-6, 6))
+def test_the_interior_point_method_finds_the_least_squares_in_a_box(seed, rank, scale):
+    """M = BBᵀ may be singular, and g = Bc: ½‖Bᵀa + c‖² in a box, which scipy solves by another method."""
+    rng = np.random.default_rng(seed)
+    B, c = rng.standard_normal((12, rank)) * 10.0**scale, rng.standard_normal(rank)
+    low, high = -rng.random(12), rng.random(12) * 10.0 ** rng.integers(-3, 3)
+    low, high = low * 10.0**-scale, high * 10.0**-scale
+    a = minimise_in_box(B @ B.T, B @ c, low, high, np.zeros(12), 1e-9)
+    assert np.all((low <= a) & (a <= high))
+    best = lsq_linear(B.T, -c, (low, high), method="bvls", tol=1e-13).cost
+    assert np.sum((B.T @ a + c) ** 2) / 2 <= best + 1e-8
+    free = minimise_in_box(B @ B.T + np.eye(12), B @ c, np.full(12, -np.inf), np.full(12, np.inf), a, 0.0)
+    np.testing.assert_allclose(B @ (B.T @ free) + free, -B @ c, atol=1e-8 * max(1, np.abs(B @ c).max()))
+
+
+def test_samples_between_their_bounds_come_first_into_a_set(rng, monkeypatch):
+    """Sets that have no room for all violators: without the free samples to give way, they overshoot."""
+    monkeypatch.setattr(working_sets, "_SET", 60)
+    X = rng.standard_normal((400, 3))
+    y = np.sin(2 * X[:, 0]) + 0.3 * rng.standard_normal(400)
+    problem = mp.RegressionProblem(mp.Gram.from_kernel(X, "rbf", sigma=1.0), y)
+    solver = mp.ResidualSweeps(mp.EpsilonInsensitive(0.1), sweeps=60)
+    path = mp.run(solver, problem, 12, observe={"gap": lambda problem, state: state.gap})
+    assert path["gap"].max() <= 1e-3

@@ -101,8 +101,8 @@ class Model:
         ``candidates(X)`` returns them where they depend on the features; ``watch(problem, state, path)`` sees
         every step.
         """
-        prepare = _preparation(table, kinds, scale)
-        X = _told(table, prepare.fit_transform, table.X)
+        prepare = preparation(table, kinds, scale)
+        X = told(table, prepare.fit_transform, table.X)
         with nullcontext() if watch is None else watched(watch):
             ways = list(classifiers) if candidates is None else candidates(X)
             classifier, folds = best_fit(ways, X, table.y)
@@ -110,7 +110,14 @@ class Model:
         importance = permutation_importance(classifier, folds, blocks) if folds and blocks else None
         pipeline = Pipeline([("prepare", prepare), ("classify", classifier)])
         rows = table.row_numbers if rows is None else rows
-        return cls(pipeline, table.target, table.name, rows, tuple(missing), importance, versions=_versions())
+        return cls(
+            pipeline, table.target, table.name, rows, tuple(missing), importance, versions=package_versions()
+        )
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether the target is a quantity."""
+        return not self.classes
 
     @property
     def classifier(self) -> Any:
@@ -165,7 +172,7 @@ class Model:
     def prepared(self, table: Table) -> Any:
         """Return the rows of a table as the classifier takes them."""
         if not self.is_sparse:
-            return _told(table, self.prepare.transform, table.X)
+            return told(table, self.prepare.transform, table.X)
         if table.X.shape[1] != self.n_columns:
             raise Unusable(
                 f"{table.name} has {table.X.shape[1]} columns, but the model was fitted on {self.n_columns}."
@@ -200,7 +207,7 @@ class Model:
         """Return a sentence for every column with values of a kind that the model has not seen."""
         if self.is_sparse:
             return []
-        news = _told(table, self.prepare.unseen, table.X)
+        news = told(table, self.prepare.unseen, table.X)
         levels = [
             f"Column {name!r} has values that the model has not seen, such as "
             f"{', '.join(map(repr, words[:3]))}, in {count} row{'s' if count != 1 else ''}: they count as "
@@ -265,6 +272,8 @@ class Model:
     @classmethod
     def load(cls, file: str | os.PathLike[str]) -> Model:
         """Read a model; no classes are made but the records of this package and those of the preparation."""
+        from . import regressionmodel  # noqa: F401 (a file may hold one)
+
         if not os.path.exists(file):
             raise FileNotFoundError(f"There is no file {os.fspath(file)}.")
         return load(file, cls, "model", " Write one with: marginpath fit")
@@ -290,7 +299,7 @@ def is_model(file: str | os.PathLike[str]) -> bool:
         return False
 
 
-def _preparation(table: Table, kinds: Mapping[str, str] | None, scale: bool) -> Any:
+def preparation(table: Table, kinds: Mapping[str, str] | None, scale: bool) -> Any:
     """Return the transformer of a table's columns, not fitted yet."""
     if not table.is_sparse:
         numbers = dict.fromkeys(table.X.columns, "number") if table.is_array else {}
@@ -298,7 +307,7 @@ def _preparation(table: Table, kinds: Mapping[str, str] | None, scale: bool) -> 
     return MaxAbsScaler() if scale else FunctionTransformer(accept_sparse=True)
 
 
-def _told(table: Table, prepare: Callable[[Any], Any], X: Any) -> Any:
+def told(table: Table, prepare: Callable[[Any], Any], X: Any) -> Any:
     """Let what is wrong with the data be said with the name of the file."""
     try:
         return prepare(X)
@@ -309,7 +318,8 @@ def _told(table: Table, prepare: Callable[[Any], Any], X: Any) -> Any:
         raise Unusable(f"{table.name}: {sentence}") from None
 
 
-def _versions() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
+    """Return the versions of the packages that a file depends on."""
     from importlib.metadata import version
 
     return {"marginpath": version("marginpath"), "scikit-learn": sklearn.__version__, "numpy": np.__version__}

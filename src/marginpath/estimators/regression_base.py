@@ -159,11 +159,14 @@ class BasePathRegressor(RegressorMixin, BaseEstimator, metaclass=ABCMeta):  # ty
 
     @abstractmethod
     def _values(self, X: Any, coefficients: np.ndarray) -> np.ndarray:
-        """Return Σ_i a_i k(x_i, x) of new rows, the constant of the kernel left out."""
+        """Return Σ_i a_i k(x_i, x) of new rows over what they are a sum over, the constant left out."""
 
     def _predicted(self, X: Any, step: int) -> np.ndarray:
-        a = self.coefficients(step)
-        return self._values(X, a) + self._intercept(a)
+        return self._values(X, self._expansion(step)) + self._intercept(self.coefficients(step))
+
+    def _expansion(self, step: int) -> np.ndarray:
+        """Return the coefficients of what predictions are a sum over: the samples."""
+        return self.coefficients(step)
 
     def _intercept(self, coefficients: np.ndarray) -> float:
         return float(self.offset_ + self.constant_ * coefficients.sum())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -55,6 +55,9 @@ class MarginPathRegressor(BasePathRegressor):
         Steps at most; "auto" is 40.
     time_limit : float, optional
         Seconds.
+    landmarks : int, "auto" or None
+        So many training rows stand for all in the kernel, as in :class:`MarginPathClassifier`; "auto" has
+        landmarks only where the kernel values do not fit into the memory.
     fit_intercept : bool
         Targets are taken relative to their mean, median or quantile, and a constant is added to the kernel.
     warm_start : bool
@@ -69,7 +72,9 @@ class MarginPathRegressor(BasePathRegressor):
     step_, C_, n_iter_ : int, float, int
         The step that is kept, its C, and how many were taken.
     support_, dual_coef_, intercept_
-        f(x) = Σ_i dual_coef_i k(x_i, x) + intercept over the samples with a coefficient.
+        f(x) = Σ_i dual_coef_i k(x_i, x) + intercept over the samples, or landmarks, with a coefficient.
+    landmarks_ : array of int or None
+        The rows that are landmarks.
     loss_, gamma_, cv_results_, out_of_fold_, path_, X_fit_, n_features_in_, feature_names_in_
 
     Examples
@@ -88,6 +93,7 @@ class MarginPathRegressor(BasePathRegressor):
         "gamma": [StrOptions({"scale", "auto", "tuned"}), Interval(Real, 0, None, closed="neither")],
         "degree": [Interval(Real, 1, None, closed="left")],
         "coef0": [Real],
+        "landmarks": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
     }
 
     def __init__(
@@ -108,6 +114,7 @@ class MarginPathRegressor(BasePathRegressor):
         path_tol: float = 1e-3,
         max_iter: int | str = "auto",
         time_limit: float | None = None,
+        landmarks: int | str | None = "auto",
         fit_intercept: bool = True,
         warm_start: bool = False,
         n_jobs: int | None = None,
@@ -128,6 +135,7 @@ class MarginPathRegressor(BasePathRegressor):
         self.path_tol = path_tol
         self.max_iter = max_iter
         self.time_limit = time_limit
+        self.landmarks = landmarks
         self.fit_intercept = fit_intercept
         self.warm_start = warm_start
         self.n_jobs = n_jobs
@@ -156,30 +164,45 @@ class MarginPathRegressor(BasePathRegressor):
 
     def _follow(self, X: Any, follow: Callable[[Gram], Path], before: Path | None) -> Path:
         if self.gamma != "tuned" or before is not None:
-            return follow(choose_gram(X, self._resolved_kernel(), constant=self.constant_))
+            return follow(self._gram(X))
         best: Path | None = None
         for sigma in default_widths(X).tolist():
             self.gamma_ = gamma = 1 / (2 * sigma**2)
-            path = follow(choose_gram(X, self._resolved_kernel(), constant=self.constant_))
+            path = follow(self._gram(X))
             if best is None or _best_score(path) > _best_score(best):
-                best, best_gamma = path, gamma
+                best, best_gamma, best_landmarks = path, gamma, self.landmarks_
         assert best is not None
-        self.gamma_ = best_gamma
+        self.gamma_, self.landmarks_ = best_gamma, best_landmarks
         return best
+
+    landmarks_: np.ndarray | None
+
+    def _gram(self, X: Any) -> Gram:
+        place: dict[str, Any] = {"landmarks": self.landmarks, "seed": self._seed}
+        gram = choose_gram(X, self._resolved_kernel(), constant=self.constant_, **place)
+        self.landmarks_ = gram.chosen
+        return gram
+
+    def _expansion(self, step: int) -> np.ndarray:
+        if self.landmarks_ is None:
+            return self.coefficients(step)
+        return np.asarray(self.path_.rows.at("landmark_coef", step), dtype=np.float64).ravel()
 
     def _values(self, X: Any, coefficients: np.ndarray) -> np.ndarray:
         if self.kernel == "precomputed":
             return np.asarray(X @ coefficients)
         support = np.flatnonzero(coefficients)
-        samples, kernel = samples_of(self.X_fit_).take(support), self._resolved_kernel()
+        rows = support if self.landmarks_ is None else self.landmarks_[support]
+        samples, kernel = samples_of(self.X_fit_).take(rows), self._resolved_kernel()
         assert kernel is not None
         product = rows_of(X).kernel_product(samples, kernel, coefficients[support, None].astype(X.dtype))
         return np.asarray(product)[:, 0]
 
     def _attributes_at(self, step: int) -> dict[str, Any]:
-        a = self.coefficients(step)
-        support = np.flatnonzero(a)
-        return {**super()._attributes_at(step), "support_": support, "dual_coef_": a[support][None]}
+        coef = self._expansion(step)
+        used = np.flatnonzero(coef)
+        support = used if self.landmarks_ is None else self.landmarks_[used]
+        return {**super()._attributes_at(step), "support_": support, "dual_coef_": coef[used][None]}
 
     def _resolved_gamma(self, X: Any, sample_weight: np.ndarray | None) -> float | None:
         if self.kernel not in ("rbf", "poly", "laplacian"):
@@ -210,7 +233,8 @@ class MarginPathRegressor(BasePathRegressor):
 class LinearMarginPathRegressor(BasePathRegressor):
     """Linear regression that chooses its own amount of regularization, on dense or sparse features.
 
-    The path and the choice of :class:`MarginPathRegressor` for f(x) = ⟨w, x⟩ + b, without any n × n matrix.
+    The path and the choice of :class:`MarginPathRegressor` for f(x) = ⟨w, x⟩ + b. More than 8,192 rows are
+    solved without any n × n matrix.
 
     Parameters
     ----------

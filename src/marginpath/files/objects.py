@@ -38,7 +38,7 @@ def load(file: str | os.PathLike[str], cls: type[T], what: str = "file", advice:
             header, arrays = storage.read(stream)
             version = header["format"]
             record = unpack(header["content"], arrays) if version == _FORMAT else None
-            if version == _FORMAT and type(record) is not cls:
+            if version == _FORMAT and not isinstance(record, cls):
                 raise ValueError(f"The file holds a {type(record).__name__}.")
         except Exception as error:  # whatever a file can do wrong
             raise ValueError(

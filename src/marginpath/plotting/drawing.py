@@ -16,16 +16,16 @@ BLUE, ORANGE, GREEN, PURPLE = CLASSES[:4]
 VERMILION, GREY = CLASSES[5], "#5A5A5A"
 
 
-def taken_apart(estimator: Any) -> tuple[Any, Any]:
-    """Return the fitted classifier, and what stands before it in a Pipeline."""
+def taken_apart(estimator: Any, kind: type = BasePathClassifier, what: str = "classifier") -> tuple[Any, Any]:
+    """Return the fitted classifier, or what else is asked for, and what stands before it in a Pipeline."""
     from sklearn.pipeline import Pipeline
 
     clf, before = estimator, None
     if isinstance(estimator, Pipeline):
         clf, before = estimator[-1], estimator[:-1] if len(estimator) > 1 else None
-    if not isinstance(clf, BasePathClassifier):
+    if not isinstance(clf, kind):
         raise TypeError(
-            f"A classifier of marginpath is needed, or a Pipeline that ends in one, got {type(clf).__name__}."
+            f"A {what} of marginpath is needed, or a Pipeline that ends in one, got {type(clf).__name__}."
         )
     check_is_fitted(clf)
     return clf, before

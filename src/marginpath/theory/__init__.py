@@ -2,6 +2,7 @@
 
 from .convergence import Bounds, PrintedTheorem1, PrintedTheorem2, Theorem1, Theorem2
 from .problem_constants import Constants, constants, hoffman_constant, hoffman_lower_bound
+from .solutions import SolutionTheorem
 from .stability import PrintedTheorem3, Theorem3, coupling, random_flips
 from .sweeps import SweepTheorem, searched_sweep
 from .tikhonov import TikhonovSide, tikhonov_side
@@ -12,6 +13,7 @@ __all__ = [
     "PrintedTheorem1",
     "PrintedTheorem2",
     "PrintedTheorem3",
+    "SolutionTheorem",
     "SweepTheorem",
     "Theorem1",
     "Theorem2",

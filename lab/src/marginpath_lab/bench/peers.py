@@ -70,6 +70,17 @@ def intelex_svc() -> Any:
         return _imported("sklearnex.svm", "scikit-learn-intelex").SVC
 
 
+def scikit_svr() -> Any:
+    """Return scikit-learn's SVR."""
+    return import_module("sklearn.svm").SVR
+
+
+def intelex_svr() -> Any:
+    """Return the SVR of scikit-learn-intelex; scikit-learn itself is not patched."""
+    with quiet():
+        return _imported("sklearnex.svm", "scikit-learn-intelex").SVR
+
+
 def liquid_svm() -> Any:
     """Return liquidSVM."""
     with quiet(), _older_python():

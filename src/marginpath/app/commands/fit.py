@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..tables.reading import NotThere, read
 from . import INTERRUPTED, fitting, options
+from .quantities import fit_quantity, is_quantity
 from .talking import console, remarked, say, tell, told_plainly, writable
+
+if TYPE_CHECKING:
+    from ..modelfile import Model
 
 EPILOG = """Examples:
 
@@ -19,12 +23,15 @@ marginpath fit flowers.csv --target species -o flowers.model
 
 marginpath fit patients.parquet -t outcome --drop patient_id --balanced
 
-marginpath fit a9a.svm --kernel linear"""
+marginpath fit a9a.svm --kernel linear
+
+marginpath fit houses.csv -t price --loss quantile --quantile 0.9"""
 
 
 def fit(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="A csv, parquet, svmlight or npz file.")],
     target: options.Target = None,
+    task: options.Task = "auto",
     out: Annotated[
         Path | None,
         typer.Option(
@@ -44,6 +51,8 @@ def fit(
     kernel: options.Kernel = "auto",
     gamma: options.Gamma = None,
     degree: options.Degree = 3,
+    loss: options.Loss = options.LOSSES[0],
+    quantile: options.Quantile = 0.5,
     stopping: options.Stopping = "cv",
     cv: options.Folds = 5,
     selection: options.Selection = "smooth",
@@ -57,7 +66,7 @@ def fit(
     keep: options.Keep = options.KEEP[0],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Fit a classifier to a table and store it.
+    """Fit a classifier to a table, or a regression where the target is a quantity, and store it.
 
     One run goes from a heavily regularized classifier to the maximum margin; cross-validation along the way
     chooses the step to keep. There is no C to set. Columns are taken as what they look like: numbers,
@@ -87,25 +96,33 @@ def fit(
             missing=tuple(missing or ()),
             rare=rare,
             rare_below=rare_below,
+            loss=loss,
+            quantile=quantile,
         )
         file = writable(out or Path(f"{data.name.split('.')[0]}.model"))
         begin = time.perf_counter()
         table = read(data, target, drop=drop or (), missing=missing or (), format=format, encoding=encoding)
         with remarked() as remarks:
-            model = fitting.fit_table(table, settings)
+            if is_quantity(table, task):
+                model: Model = fit_quantity(table, settings, task)
+            else:
+                model = fitting.fit_table(table, settings)
         model.save(file, keep=keep)
         from ...path.path import Status  # what is heavy comes after what can be refused at once
-        from . import summary
+        from ..regressionmodel import RegressionModel
+        from . import quantities, summary
 
-        found = {**summary.facts(model), "model": str(file), "remarks": remarks}
+        whole = quantities.facts(model) if isinstance(model, RegressionModel) else summary.facts(model)
+        found = {**whole, "model": str(file), "remarks": remarks}
         found["seconds"] = round(time.perf_counter() - begin, 2)
     if as_json:
         say(json.dumps(found, ensure_ascii=False, indent=2))
     else:
-        console().print(summary.table(found, data.name))
+        console().print(quantities.lines(found) if model.is_regression else summary.table(found, data.name))
         say(f"Model: {file} ({summary.size_of(file)}), after {found['seconds']:.1f} s.")
         if model.advice:
             tell("\n".join(["It would change:", *(f"- {line}" for line in model.advice)]))
-        tell(f"Next: marginpath report {file} {data}, or marginpath predict {file} NEW_DATA")
+        report = "" if model.is_regression else f"marginpath report {file} {data}, or "
+        tell(f"Next: {report}marginpath predict {file} NEW_DATA")
     if model.classifier.path_.ended is Status.INTERRUPTED:
         raise typer.Exit(INTERRUPTED)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from .options import KERNELS, KINDS, SELECTIONS, STOPPING
+from .options import KERNELS, KINDS, LOSSES, SELECTIONS, STOPPING
 from .talking import tell
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ class Settings:
     missing: tuple[str, ...] = ()
     rare: str = "drop"
     rare_below: int = 2
+    loss: str = "epsilon_insensitive"
+    quantile: float = 0.5
 
     def __post_init__(self) -> None:
         """Refuse words that are none of those known, before anything is read."""
@@ -50,10 +52,16 @@ class Settings:
             ("--kernel", self.kernel, KERNELS),
             ("--stopping", self.stopping, STOPPING),
             ("--selection", self.selection, SELECTIONS),
+            ("--loss", self.loss, LOSSES),
         ):
             if value not in words:
                 raise NotThere(f"{name} {value} is none of {', '.join(words)}.")
         _gamma(self.gamma)
+
+    @property
+    def gamma_value(self) -> str | float:
+        """Gamma, as the estimators take it."""
+        return _gamma(self.gamma)
 
     def classifiers(self, features: Any) -> list[Any]:
         """Return the classifiers that the folds choose from, not fitted yet."""

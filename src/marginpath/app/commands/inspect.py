@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -26,19 +26,20 @@ def inspect(
     """Say what a model is: its classes, the step that was kept and why, its columns and which matter."""
     with told_plainly():
         from ..modelfile import Model
-        from . import summary
+        from . import quantities, summary
 
-        fitted = Model.load(model)
+        fitted: Any = Model.load(model)
         if steps and fitted.is_slim:
             raise NotThere("--steps: the file has no steps. Write it with: marginpath fit --keep path")
-        found = summary.facts(fitted)
+        found = quantities.facts(fitted) if fitted.is_regression else summary.facts(fitted)
     if fitted.age:
         tell(f"Note: {fitted.age}")
     if as_json:
         say(json.dumps(found, ensure_ascii=False, indent=2))
         return
-    console().print(summary.table(found, f"{model.name}, fitted on {fitted.source}"))
+    title = f"{model.name}, fitted on {fitted.source}"
+    console().print(quantities.lines(found) if fitted.is_regression else summary.table(found, title))
     if fitted.columns:
         console().print(summary.columns_table(fitted))
     if steps:
-        console().print(summary.steps_table(fitted))
+        console().print((quantities if fitted.is_regression else summary).steps_table(fitted))

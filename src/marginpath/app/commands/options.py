@@ -8,6 +8,8 @@ import typer
 
 #: What options may be; written down here so that others are refused before a solver is loaded.
 KERNELS = ("auto", "rbf", "linear", "poly", "laplacian", "cosine")
+TASKS = ("auto", "classify", "regress")
+LOSSES = ("epsilon_insensitive", "squared", "absolute", "huber", "quantile")
 STOPPING = ("cv", "holdout", "margin", "discrepancy", "none")
 SELECTIONS = ("smooth", "best", "one_se")
 KINDS = ("number", "category", "names", "text", "date")
@@ -18,7 +20,32 @@ _DATA, _PATH = "Columns", "Path"
 Target = Annotated[
     str | None,
     typer.Option(
-        "--target", "-t", metavar="COLUMN", help="The column with the classes.", rich_help_panel=_DATA
+        "--target",
+        "-t",
+        metavar="COLUMN",
+        help="The column with the classes, or with the quantity.",
+        rich_help_panel=_DATA,
+    ),
+]
+Task = Annotated[
+    str,
+    typer.Option(
+        "--task",
+        metavar="TASK",
+        help="classify or regress; auto: by the look of the target.",
+        rich_help_panel=_DATA,
+    ),
+]
+Loss = Annotated[
+    str,
+    typer.Option(
+        "--loss", metavar="LOSS", help=f"Of a regression: {', '.join(LOSSES)}.", rich_help_panel=_PATH
+    ),
+]
+Quantile = Annotated[
+    float,
+    typer.Option(
+        "--quantile", min=0.001, max=0.999, help="With --loss quantile: which one.", rich_help_panel=_PATH
     ),
 ]
 Drop = Annotated[

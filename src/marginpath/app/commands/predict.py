@@ -13,7 +13,7 @@ import numpy as np
 import typer
 
 from ..tables.reading import NotThere, Table, format_of, read
-from . import options
+from . import options, quantities
 from .talking import say, tell, told_plainly, writable
 
 if TYPE_CHECKING:
@@ -46,22 +46,24 @@ def predict(
     encoding: options.Encoding = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of csv.")] = False,
 ) -> None:
-    """Predict the class of every row, and its probability where it is calibrated.
+    """Predict the class of every row, and its probability where it is calibrated; or the quantity.
 
-    Where DATA has the target column too, the share of wrong predictions is told.
+    Where DATA has the target column too, the share of wrong predictions is told, or the mean absolute error.
     """
     with told_plainly():
         if out is not None:
             writable(out)
         from ..modelfile import Model
+        from ..regressionmodel import RegressionModel
 
-        fitted = Model.load(model)
+        fitted: Any = Model.load(model)
         table = read_for(fitted, data, format, missing or (), encoding)
         for remark in [fitted.age, *fitted.remarks(table)]:
             if remark:
                 tell(f"Note: {remark}")
         X = fitted.prepared(table)
-        columns = predictions(fitted, X, at)
+        is_regression = isinstance(fitted, RegressionModel)
+        columns = (quantities.predictions if is_regression else predictions)(fitted, X, at)
         if with_data and not table.is_sparse:
             columns = _with_data(table) | columns
         text = json.dumps(columns, ensure_ascii=False) if as_json else _csv(columns)
@@ -70,7 +72,8 @@ def predict(
         else:
             out.write_text(text, encoding="utf-8")
             tell(f"Written: {out}, {table.n_rows} rows.")
-        _tell_error(columns["prediction"], table, seen=fitted.is_fitted_on(X))
+        tell_error = quantities.tell_error if is_regression else _tell_error
+        tell_error(columns["prediction"], table, seen=fitted.is_fitted_on(X))
 
 
 def read_for(

@@ -90,6 +90,10 @@ def report(
         pair = None if plane is None else [name.strip() for name in plane.split(",")]
         if is_model(first) or data is not None:
             model = Model.load(first)
+            if model.is_regression:
+                raise NotThere(
+                    f"The page is about classes, and {first.name} is a regression: see marginpath inspect."
+                )
             judged = None if data is None else _judged(model, data, missing or (), format, encoding)
         else:
             table = read(

@@ -16,6 +16,10 @@ from ..coordinate.compiled import add_rows
 from ..coordinate.spaces import RUN
 
 _PIECE = 2048  # entries of a field that stay near the core meanwhile
+_ROOM, _MOST = 1.25, 6  # a set has room for all free samples and some more, but not without end
+_SHARE = 0.1  # of the violation that is left of a working set
+_SPARE = 0.5  # of the gap asked for that a working set may keep
+_TINY = 1e-300
 
 _jit = numba.njit(nogil=True, cache=True, fastmath={"contract"}, boundscheck=False)
 
@@ -126,3 +130,90 @@ def feature_sweep(
                 value, m = np.float64(data[p]), indices[p]
                 for j in range(k):
                     w[m, j] += value * step[j]
+
+
+@_jit
+def _gradient(a: float, slope: float, epsilon: float) -> float:
+    """Return the slope f − y + r a plus that of ε|a|; at a = 0 the one of the side it wants to, or 0."""
+    if a > 0:
+        return slope + epsilon
+    if a < 0:
+        return slope - epsilon
+    return max(slope - epsilon, 0.0) + min(slope + epsilon, 0.0)
+
+
+@_jit
+def survey(y: Any, low: Any, high: Any, ridge: Any, epsilon: float, a: Any, f: Any) -> Any:
+    """Return the largest violation, the duality gap, the primal objective, Σ|a|, and how many are free."""
+    worst, squared, losses, conjugates, total, free = 0.0, 0.0, 0.0, 0.0, 0.0, 0
+    for i in range(a.size):
+        if not low[i] < high[i]:
+            continue
+        e = _gradient(a[i], f[i] - y[i] + ridge[i] * a[i], epsilon)
+        if (e < 0 and a[i] < high[i]) or (e > 0 and a[i] > low[i]):
+            worst = max(worst, abs(e))
+        t = max(y[i] - f[i] - epsilon, 0.0) + min(y[i] - f[i] + epsilon, 0.0)
+        best = high[i] if t > 0 else low[i] if t < 0 else 0.0
+        if ridge[i] > 0:
+            best = min(max(t / ridge[i], low[i]), high[i])
+        losses += best * t - ridge[i] * best * best / 2
+        conjugates += epsilon * abs(a[i]) + ridge[i] * a[i] * a[i] / 2 - y[i] * a[i]
+        squared += a[i] * f[i]
+        total += abs(a[i])
+        free += low[i] < a[i] < high[i] and (a[i] != 0 or epsilon == 0)
+    return worst, max(squared + losses + conjugates, 0.0), squared / 2 + losses, total, free
+
+
+@_jit
+def plan(
+    y: Any, low: Any, high: Any, ridge: Any, epsilon: float, a: Any, f: Any, tol: float, size: int
+) -> Any:
+    """Return the samples to work on next, to which violation, and the primal objective; none at the end.
+
+    They are those between their bounds, and of those that violate the optimality conditions the worst.
+    """
+    violation, gap, primal, total, free = survey(y, low, high, ridge, epsilon, a, f)
+    index, ranks, count = np.empty(a.size, np.int64), np.empty(a.size), 0
+    if gap <= tol * primal:
+        return index[:0], 0.0, primal
+    most = min(max(int(_ROOM * free), size), _MOST * size)
+    # Free samples are to give way to the others; where they take all the room, the others come first.
+    first = violation if _ROOM * free <= most else 0.0
+    for i in range(a.size):
+        e = _gradient(a[i], f[i] - y[i] + ridge[i] * a[i], epsilon)
+        rises, falls = a[i] < high[i], a[i] > low[i]
+        if (e < 0 and rises) or (e > 0 and falls) or (a[i] != 0 and rises and falls):
+            is_free = a[i] != 0 and rises and falls
+            index[count], ranks[count] = i, abs(e) + (first if is_free else 0.0)
+            count += 1
+    if count > most:
+        worst = np.sort(np.argsort(-ranks[:count])[:most])
+        index, count = index[worst], most
+    eps = min(max(_SHARE * violation, _SPARE * tol * primal / max(total, _TINY)), violation / 2)
+    return index[:count], eps, primal
+
+
+@_jit
+def steps_in_set(
+    M: Any, low: Any, high: Any, epsilon: float, a: Any, slope: Any, eps: float, limit: int
+) -> bool:
+    """Move the coordinate that gains most until no violation is over eps; whether that was reached."""
+    for _ in range(limit):
+        i, best, worst = -1, 0.0, 0.0
+        for c in range(a.size):
+            e = _gradient(a[c], slope[c], epsilon)
+            if (e < 0 and a[c] < high[c]) or (e > 0 and a[c] > low[c]):
+                worst = max(worst, abs(e))
+                gain = e * e / max(M[c, c], _TINY)
+                if gain > best:
+                    i, best = c, gain
+        if i < 0 or worst <= eps:
+            return True
+        old, square = a[i], max(M[i, i], _TINY)
+        z = square * old - slope[i]
+        z = max(z - epsilon, 0.0) + min(z + epsilon, 0.0)
+        a[i] = min(max(z / square, low[i]), high[i])
+        step, row = a[i] - old, M[i]
+        for c in range(a.size):
+            slope[c] += step * row[c]
+    return False

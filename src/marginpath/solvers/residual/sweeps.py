@@ -1,26 +1,24 @@
-"""The solutions of a regression along λ, by coordinate sweeps in a two-sided box."""
+"""The solutions of a regression along λ, by working sets or coordinate sweeps in a two-sided box."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import pairwise
+from typing import Any, cast
 
 import numpy as np
-import scipy.sparse as sp
 
-from ... import parallel
-from ...arrays import Array, blocks
-from ...gram.base import Gram
+from ...arrays import Array
 from ...problem import Problem
 from ...regression_problem import RegressionProblem
 from ...residual_losses import LeastSquares, ResidualLoss
 from ...schedules import GeometricDecay, Schedule, box_size
 from ..base import State
+from ..solution_path.solver import FEW
 from ..starting import check_settings, require_numpy, require_zero
+from .columns import Columns
 
-_PASSES = 3  # through each block of a kernel sweep: a step is cheap, reading a row of K is not
+_FACTORED = 2048  # rows up to which a curved loss is solved by factoring the matrix of all of them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,11 +32,14 @@ class ResidualSweepsState(State):
 
 @dataclass(frozen=True)
 class ResidualSweeps:
-    """Regression at every λ_t of a fading regularization, solved to a duality gap by coordinate sweeps.
+    """Regression at every λ_t of a fading regularization, each solved to a duality gap from the one before.
 
-    Step t solves min ½‖w‖² + (1/λ_t) Σ ℓ(y_i − f(x_i)) from the solution before: sweeps of exact coordinate
-    steps on the dual, in a random order, until the gap is at most ``tol`` of the primal objective in every
-    column, or ``sweeps`` are done. The columns of a :class:`RegressionProblem`, such as folds, share orders.
+    Step t solves min ½‖w‖² + (1/λ_t) Σ ℓ(y_i − f(x_i)), to a gap of at most ``tol`` of the primal objective
+    in every column. Samples at an end of their box are carried along with it. Then working sets of kernel
+    values are solved, by coordinate steps and, where many samples are between their bounds, by an
+    interior-point method. Over features of many rows, and for a curved loss (least squares, Huber's) of more
+    than 2,048, there are sweeps of exact coordinate steps on the dual instead, in a random order that all
+    columns of a :class:`RegressionProblem`, such as folds, share.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ class ResidualSweeps:
     tol : float
         The relative duality gap wanted; what is reached is ``state.gap``.
     sweeps : int
-        At each λ, at most.
+        Sweeps or working sets at each λ, at most.
     seed : int
         Of the random orders.
 
@@ -105,18 +106,25 @@ class ResidualSweeps:
         t = state.t + 1
         schedule = self.schedule or GeometricDecay(state.start * self.ratio, self.ratio)
         size = min(box_size(schedule, t, state.size), 1e100)
-        bound = problem.box_size(size)
-        columns = _Columns(problem, self.loss, bound, state.u)
-        for s in range(self.sweeps):
-            open_columns = np.flatnonzero(columns.gaps > self.tol)
-            if not open_columns.size:
-                break
-            order = np.random.default_rng([self.seed, t, s]).permutation(problem.shape[0])
-            columns.sweep(open_columns, order)
+        bound, problem = problem.box_size(size), _solved_on(problem, self.loss)
+        columns = Columns(problem, self.loss, bound, _carried(problem, self.loss, state, bound))
+        if columns.on_kernel_values and _has_sets(problem, self.loss):
+            columns.work(self.tol, self.sweeps)
+        else:
+            self._sweep(columns, t)
         u, scores, gap = columns.result()
         return ResidualSweepsState(
             t=t, u=u, scores=scores, bound=bound, gap=gap, start=state.start, size=size
         )
+
+    def _sweep(self, columns: Columns, t: int) -> None:
+        """Sweep over the columns whose gap is too large."""
+        for s in range(self.sweeps):
+            open_columns = np.flatnonzero(columns.gaps > self.tol)
+            if not open_columns.size:
+                break
+            order = np.random.default_rng([self.seed, t, s]).permutation(columns.problem.shape[0])
+            columns.sweep(open_columns, order)
 
 
 def first_lambda(problem: RegressionProblem, loss: ResidualLoss) -> float:
@@ -130,128 +138,22 @@ def first_lambda(problem: RegressionProblem, loss: ResidualLoss) -> float:
     return norm * (factor if factor < math.inf else 1.0) if norm > 0 else 1.0
 
 
-class _Columns:
-    """All columns at one λ: a = −u and its field in float64, the gap of each."""
-
-    def __init__(self, problem: RegressionProblem, loss: ResidualLoss, bound: Array, u: Array) -> None:
-        self.problem, self.loss = problem, loss
-        n = problem.shape[0]
-        self.b = np.atleast_1d(bound).astype(np.float64)
-        self.shape = (loss.insensitivity, loss.curvature, *loss.box)
-        self.y, self.mass, self.a = (
-            np.asarray(x, dtype=np.float64).reshape(n, -1).copy() for x in (problem.targets, problem.mass, -u)
-        )
-        self.space = _Features(problem.gram) if problem.gram.space == "features" else _Kernel(problem.gram)
-        self.field = self.space.field(self.a)
-        self.gaps = self.relative_gaps(np.arange(len(self.b)))
-
-    def sweep(self, columns: np.ndarray, order: np.ndarray) -> None:
-        """Sweep some of the columns once, and measure their gaps."""
-        a, field = self.a[:, columns], self.field[:, columns]
-        self.space.sweep(
-            order, self.y[:, columns], self.mass[:, columns], self.b[columns], self.shape, a, field
-        )
-        self.a[:, columns], self.field[:, columns] = a, field
-        self.gaps[columns] = self.relative_gaps(columns)
-
-    def relative_gaps(self, columns: np.ndarray) -> np.ndarray:
-        """Return the duality gap over the primal objective ½‖w‖² + Σ b ℓ(r)."""
-        a, y = self.a[:, columns], self.y[:, columns]
-        b = self.b[columns] * self.mass[:, columns]
-        f = self.space.predictions(self.field[:, columns])
-        counts, safe = b > 0, np.where(b > 0, b, 1.0)
-        ratio = np.clip(a / safe, *self.loss.box)
-        squared = np.sum(a * f, axis=0)
-        losses = np.sum(np.where(counts, b * self.loss.value(y - f), 0.0), axis=0)
-        conjugates = np.sum(np.where(counts, b * self.loss.conjugate(ratio) - y * a, 0.0), axis=0)
-        primal = squared / 2 + losses
-        gap = np.maximum(primal + squared / 2 + conjugates, 0.0)
-        return np.asarray(gap / np.where(primal > 0, primal, 1.0))
-
-    def result(self) -> tuple[Array, Array, Array]:
-        """Return u, the scores of exactly that u, and the gaps."""
-        problem, dtype = self.problem, self.problem.Y.dtype
-        u = (-self.a).astype(dtype).reshape(problem.shape)
-        scores = -self.space.predictions(self.field).astype(dtype).reshape(problem.shape)
-        return u, scores, self.gaps.astype(dtype).reshape(problem.shape[1:])
+def _has_sets(problem: RegressionProblem, loss: ResidualLoss) -> bool:
+    """Whether working sets are faster: not where a curved loss has most samples between their bounds."""
+    return loss.curvature == 0 or problem.shape[0] <= _FACTORED
 
 
-class _Kernel:
-    """The field is f = K a itself."""
-
-    def __init__(self, gram: Gram) -> None:
-        self.gram = gram
-
-    def field(self, a: np.ndarray) -> np.ndarray:
-        return np.asarray(self.gram.accurate_product(a)) if a.any() else np.zeros_like(a)
-
-    def predictions(self, field: np.ndarray) -> np.ndarray:
-        return field
-
-    def sweep(
-        self,
-        order: np.ndarray,
-        y: np.ndarray,
-        mass: np.ndarray,
-        b: np.ndarray,
-        shape: tuple[float, ...],
-        a: np.ndarray,
-        field: np.ndarray,
-    ) -> None:
-        from .compiled import kernel_sweep
-
-        gram, diagonal = self.gram, np.asarray(self.gram.diagonal, dtype=np.float64)
-        rows_of = [np.ascontiguousarray(x.T) for x in (y, mass, a, field)]
-
-        def part(own: slice) -> None:
-            Y, M, A, F = (x[own] for x in rows_of)
-            for first, last in blocks(len(order), gram.chunk):
-                visit = order[first:last]
-                with gram.lend(visit) as (rows, where):
-                    kernel_sweep(visit, where, rows, diagonal, Y, M, b[own], shape, _PASSES, A, F)
-
-        _in_parts(part, len(b), gram.matrix is not None)
-        a[...], field[...] = rows_of[2].T, rows_of[3].T
+def _solved_on(problem: RegressionProblem, loss: ResidualLoss) -> RegressionProblem:
+    """Return the problem on the matrix that is solved on: of few features' rows, their kernel values."""
+    few = problem.gram.space == "features" and _has_sets(problem, loss) and problem.shape[0] <= FEW
+    return cast(RegressionProblem, problem.on(cast(Any, problem.gram).stored)) if few else problem
 
 
-class _Features:
-    """The field is w = Xᵀa."""
-
-    def __init__(self, gram: Gram) -> None:
-        self.gram = gram
-        X = gram.features
-        self.X = X if sp.issparse(X) else sp.csr_array(X)
-
-    def field(self, a: np.ndarray) -> np.ndarray:
-        return np.asarray(self.X.T @ a)
-
-    def predictions(self, field: np.ndarray) -> np.ndarray:
-        return np.asarray(self.X @ field)
-
-    def sweep(
-        self,
-        order: np.ndarray,
-        y: np.ndarray,
-        mass: np.ndarray,
-        b: np.ndarray,
-        shape: tuple[float, ...],
-        a: np.ndarray,
-        field: np.ndarray,
-    ) -> None:
-        from .compiled import feature_sweep
-
-        X, diagonal = self.X, np.asarray(self.gram.diagonal, dtype=np.float64)
-
-        def part(own: slice) -> None:
-            Y, M, A, W = (np.ascontiguousarray(x[:, own]) for x in (y, mass, a, field))
-            feature_sweep(order, X.data, X.indices, X.indptr, diagonal, Y, M, b[own], shape, A, W)
-            a[:, own], field[:, own] = A, W
-
-        _in_parts(part, len(b), True)
-
-
-def _in_parts(part: Callable[[slice], None], k: int, stored: bool) -> None:
-    """Share the columns between threads; rows that are not stored are computed once for all of them."""
-    edges = np.linspace(0, k, min(parallel.available() if stored else 1, k) + 1).astype(int).tolist()
-    own = [slice(a, e) for a, e in pairwise(edges)]
-    parallel.for_all(part, own, len(own), lambda: None)
+def _carried(problem: RegressionProblem, loss: ResidualLoss, state: State, bound: Array) -> Array:
+    """Return u with the samples that were at an end of their box at the same end of the new one."""
+    u = state.u
+    for end in loss.box:
+        if abs(end) < math.inf:
+            resting = (u != 0) & (u == -end * (state.bound * problem.mass))
+            u = np.where(resting, -end * (bound * problem.mass), u)
+    return u
