@@ -23,7 +23,7 @@ def torchkm_svc() -> Any:
 class TorchKMPath:
     """TorchKM's own search: the grid of C, 5 folds, on the CPU.
 
-    From the smallest C on: from the largest, as its own grid goes, it fails to converge at most C of HTRU2. It
+    From the smallest C on: from the largest, as its own grid goes, it converges at one C of HTRU2. It
     always computes in float64. Its kernel is exp(−2 s d²), so that s = γ/2.
     """
 
