@@ -65,6 +65,34 @@ for line in ("fit tiere.csv --target Art -o tiere.model", "predict tiere.model t
 """
 
 
+CLOSED = """
+import os, psutil
+replaces = os.replace
+def replace(source, target, **options):
+    taken = {file.path for file in psutil.Process().open_files()}
+    for file in (source, target):
+        if os.path.realpath(file) in taken:
+            raise PermissionError(13, "The file is used by a process", str(file))
+    return replaces(source, target, **options)
+os.replace = replace
+"""
+
+SPAWNED = """
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+import numpy as np, marginpath as mp
+
+if __name__ == "__main__":
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    clf = mp.MarginPathClassifier(cv=2, random_state=0).fit(X, X[:, 0] > 0)
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        fitted = pool.submit(mp.MarginPathClassifier(cv=2, random_state=0).fit, X, X[:, 0] > 0).result()
+        predicted = pool.submit(clf.predict, X).result()
+    assert fitted.step_ == clf.step_
+    assert (predicted == clf.predict(X)).all()
+"""
+
+
 def python(program, folder, **environment):
     return subprocess.run(
         [sys.executable, "-X", "warn_default_encoding", "-c", program],
@@ -82,6 +110,23 @@ def test_a_fit_needs_nothing_of_unix(tmp_path):
     assert ran.stdout == python(FIT, tmp_path).stdout
 
 
+def test_no_file_is_replaced_while_it_is_open(tmp_path):
+    program = CLOSED + FIT + "mp.Path.load('a path.npz').save('a path.npz')"  # read, then written over
+    ran = python(program, tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    refused = python(CLOSED + "kept = open('a path.npz')\n" + FIT, tmp_path)
+    assert "PermissionError" in refused.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["a path.npz"]  # and nothing half written is left
+
+
+def test_a_process_that_was_not_forked_fits_and_predicts(tmp_path):
+    (tmp_path / "spawned.py").write_text(SPAWNED, encoding="utf-8")
+    ran = subprocess.run(
+        [sys.executable, "spawned.py"], cwd=tmp_path, capture_output=True, encoding="utf-8", check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+
+
 def test_the_command_line_needs_nothing_of_unix(tmp_path):
     rows = "\n".join(
         f"{i % 7},{'rot' if i % 2 else 'grün'},{'Bär' if i % 7 > 3 else 'Hase'}" for i in range(60)
@@ -90,6 +135,24 @@ def test_the_command_line_needs_nothing_of_unix(tmp_path):
     ran = python(WITHOUT_UNIX + COMMANDS, tmp_path, PYTHONIOENCODING="utf-8")
     assert ran.returncode == 0, ran.stderr
     assert "Bär" in (tmp_path / "out.csv").read_text("utf-8")
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+def test_results_in_a_pipe_keep_every_letter(tmp_path, encoding):
+    program = "from marginpath.app.commands.talking import say\nsay('Bär, λ')"
+    ran = python(program, tmp_path, PYTHONIOENCODING=encoding)
+    assert (ran.returncode, ran.stdout) == (0, "Bär, λ\n"), ran.stderr
+
+
+def test_the_package_is_a_program(tmp_path):
+    ran = subprocess.run(
+        [sys.executable, "-m", "marginpath", "--version"],
+        cwd=tmp_path,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout.split()[0]) == (0, "marginpath"), ran.stderr
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
