@@ -4,19 +4,26 @@ A child process takes away the modules, functions and files that Windows and mac
 packages below us have been imported, and lets every text file that is opened without an encoding be an error.
 """
 
+import ast
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-WITHOUT_UNIX = """
+ROOT = Path(__file__).parents[1]
+OF_UNIX = ("resource", "fcntl", "pwd", "grp", "termios", "tty", "pty", "posix")
+
+WITHOUT_UNIX = (
+    f"OF_UNIX = {OF_UNIX}"
+    + """
 import sys, os, pathlib, signal, warnings
 import joblib, numba, pandas, psutil, rich.console, rich.table, sklearn.compose, sklearn.datasets
 import sklearn.decomposition, sklearn.feature_selection, sklearn.impute, sklearn.metrics
 import sklearn.model_selection, threadpoolctl, typer, scipy.stats, scipy.optimize
 
-for module in ("resource", "fcntl", "pwd", "grp", "termios", "tty", "pty", "posix"):
+for module in OF_UNIX:
     sys.modules[module] = None  # an import raises ImportError
 for name in ("register_at_fork", "fork", "sched_getaffinity", "sched_setaffinity", "sysconf", "getloadavg",
              "uname", "geteuid", "getuid", "mkfifo", "killpg", "pread", "posix_fadvise"):
@@ -37,6 +44,7 @@ warnings.filterwarnings("error", category=EncodingWarning, module=r"marginpath\\
 import marginpath.kernels.whole_numbers_compiled as bytes_of_x86
 bytes_of_x86.available = lambda: False  # an ARM processor has no such instruction
 """
+)
 
 FIT = """
 import numpy as np, marginpath as mp
@@ -102,6 +110,15 @@ def python(program, folder, **environment):
         encoding="utf-8",
         check=False,
     )
+
+
+@pytest.mark.parametrize("folder", ["src", "lab", "tests", "examples", "packaging"])
+def test_no_file_imports_at_once_what_only_unix_has(folder):
+    for file in (ROOT / folder).rglob("*.py"):
+        statements = ast.parse(file.read_text(encoding="utf-8")).body
+        names = [alias.name for s in statements if isinstance(s, ast.Import) for alias in s.names]
+        names += [s.module or "" for s in statements if isinstance(s, ast.ImportFrom)]
+        assert not set(names) & set(OF_UNIX), file
 
 
 def test_a_fit_needs_nothing_of_unix(tmp_path):
