@@ -31,7 +31,7 @@ print(f"{len(clf.support_)} vectors, {1 - clf.score(X_new, y_new):.1%} wrong on 
 # share of training rows whose label is another one than before.
 
 display = mp.CompressionDisplay.from_estimator(clf, X_new, y_new)
-display.ax_.set_title("fewer vectors")
+display.ax_.set_title("fewer vectors, the same answers")
 
 # %%
 # With a twentieth of them, this is left. What a file or a device has to carry are the vectors and one
@@ -57,6 +57,11 @@ same = [100 * np.mean(model.predict(X_new) == clf.predict(X_new)) for model in m
 figure, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 ax.plot(sizes, same, "o-", color="#0072B2", label="same label as before")
 ax.plot(sizes, certain, "s--", color="#D55E00", label="certainly so")
-ax.set(xscale="log", xlabel="vectors", ylabel="% of the new rows", title="What is proved about the labels")
+ax.set(xscale="log", xlabel="vectors", ylabel="% of the new rows")
+ax.set_title("what is proved about the labels")
+ax.grid(color="#E6E6E6")
+ax.set_axisbelow(True)
+ax.xaxis.set_major_formatter("{x:g}")
+ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False)
 plt.show()

@@ -47,15 +47,34 @@ assert np.isclose(margin(best), 1 / np.linalg.norm(shortest), atol=0.02)
 # A circle that grows from the origin first touches the set M ≥ 1 at w*; along the unit circle, M is largest
 # in the same direction.
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
-left.contourf(side, side, inside, levels=[0.5, 1.5], colors=["#56B4E9"])
 radius = np.linalg.norm(shortest)
-left.plot(*(radius * directions[::500]).T, color="0.4", lw=1)
-left.plot(*shortest, "o", color="#D55E00", label="w*, the least norm with M(w) ≥ 1")
-left.plot(*np.array([[0, 0], 3 * best]).T, "--", color="#D55E00", lw=1)
-left.set(aspect="equal", xlabel="w₁", ylabel="w₂", title="M(w) ≥ 1")
-left.legend(loc="lower left")
-right.plot(np.degrees(angles), margin(directions), color="#0072B2")
-right.axvline(np.degrees(np.arctan2(*shortest[::-1])), color="#D55E00", ls="--", lw=1)
-right.axhline(1 / radius, color="0.4", lw=1)
-right.set(xlabel="direction of w, degrees", ylabel="M(w), ‖w‖ = 1", title="the margin on the unit circle")
+left.contourf(side, side, inside, levels=[0.5, 1.5], colors=["#CFE6F5"])
+left.contour(side, side, inside, levels=[0.5], colors=["#0072B2"], linewidths=1.5)
+left.plot(*(radius * directions[::500]).T, color="#5A5A5A", linewidth=1)
+left.annotate("", shortest, (0, 0), arrowprops={"arrowstyle": "->", "color": "#D55E00", "linewidth": 2})
+left.annotate("w*", shortest, (-4, 6), textcoords="offset points", color="#D55E00", ha="right", weight="bold")
+left.text(1.2, 2.3, "M(w) ≥ 1", color="#0072B2", ha="center")
+left.text(0, -0.7 * radius, "‖w‖ = ‖w*‖", color="#5A5A5A", ha="center")
+left.set(aspect="equal", xlabel="w₁", ylabel="w₂")
+left.set_title("the shortest w with all margins at least 1", loc="left")
+
+best_angle = np.degrees(np.arctan2(*shortest[::-1]))
+right.plot(np.degrees(angles), margin(directions), color="#0072B2", linewidth=2)
+right.plot(best_angle, 1 / radius, "o", color="#D55E00")
+right.annotate(
+    "direction of w*,\nheight 1/‖w*‖",
+    (best_angle, 1 / radius),
+    (-8, 10),
+    textcoords="offset points",
+    color="#D55E00",
+    ha="center",
+)
+right.set(
+    xlabel="direction of w in degrees", ylabel="M(w)", xticks=np.arange(-180, 181, 90), ylim=(None, 1.1)
+)
+right.set_title("the margin on the circle ‖w‖ = 1", loc="left")
+right.grid(color="#E6E6E6")
+for panel in (left, right):
+    panel.set_axisbelow(True)
+    panel.spines[["top", "right"]].set_visible(False)
 plt.show()

@@ -22,6 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = "Scripts" if sys.platform == "win32" else "bin"
+UV = (sys.executable, "-m", "uv")  # that of this environment, which need not be on the path
 
 FIT = """
 import pathlib, sys, marginpath as mp
@@ -118,9 +119,9 @@ def alone(folder: Path, extra: str) -> str:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
         python = Path(place, "environment", SCRIPTS, "python")
         wheel = f"{_one(folder, '*.whl')}{f'[{extra}]' if extra else ''}"
-        _run("uv", "venv", "--quiet", "--python", sys.executable, python.parents[1])
+        _run(*UV, "venv", "--quiet", "--python", sys.executable, python.parents[1])
         start = time.perf_counter()
-        _run("uv", "pip", "install", "--quiet", "--compile-bytecode", "--python", python, wheel)
+        _run(*UV, "pip", "install", "--quiet", "--compile-bytecode", "--python", python, wheel)
         installed = time.perf_counter() - start
         _run(python, "-c", CALLS[extra], cwd=place)
         seconds = _run(python, "-c", "import time; t = time.perf_counter(); import marginpath; "

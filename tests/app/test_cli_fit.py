@@ -2,7 +2,6 @@
 
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -378,6 +377,7 @@ def test_the_help_tells_the_exit_codes(invoke):
 
 def test_progress_on_a_terminal(animals, tmp_path):
     """A pseudo-terminal sees step, error and margin pass by."""
+    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
     near, far = pty.openpty()
     words = ["fit", "animals.csv", "-t", "kind", "--drop", "animal_id"]
     with subprocess.Popen(

@@ -1,14 +1,13 @@
 """Workers and schedulers that die, and checkpoints."""
 
 import contextlib
-import os
-import signal
 import subprocess
 import sys
 import threading
 import time
 
 import numpy as np
+import psutil
 import pytest
 
 import marginpath as mp
@@ -54,7 +53,7 @@ def test_a_checkpoint_is_not_written_before_its_time(samples, tmp_path):
 
 
 def kill_one(cluster, which):
-    os.kill(sorted(nanny.pid for nanny in cluster.workers.values() if nanny.pid)[which], signal.SIGKILL)
+    psutil.Process(sorted(nanny.pid for nanny in cluster.workers.values() if nanny.pid)[which]).kill()
 
 
 @pytest.mark.parametrize("kernel", [None, mp.Gaussian(5.0)], ids=["linear", "kernel"])

@@ -53,16 +53,21 @@ def test_differences_are_taken_draw_by_draw():
     assert second.facts["±"] == pytest.approx(10 / 3**0.5, abs=1e-3)
 
 
-def test_boosting_has_lines_of_its_own():
+@pytest.mark.parametrize("name", BOOSTED)
+def test_boosting_has_lines_of_its_own(name):
     beside = [
-        Entry("a set", BOOSTED, (9.0,), facts={"ours − theirs": 2.0, "±": 0.1}),
-        Entry("another", BOOSTED, (9.0,), facts={"ours − theirs": -1.5, "±": 0.1}),
+        Entry("a set", BOOSTED[name], (9.0,), ratios=(9.0,), facts={"ours − theirs": 2.0, "±": 0.1}),
+        Entry("another", BOOSTED[name], (9.0,), ratios=(5.0,), facts={"ours − theirs": -1.5, "±": 0.1}),
     ]
     facts = conclude([*entries("a set", 1.0, 0.1, 3), *beside])
     assert facts["mean of ours − theirs in points (wanted: at least −0.2)"] == 1.0
-    assert facts["boosting: mean of ours − theirs in points"] == 0.25
-    assert facts["boosting: better by a point and more"] == "another: -1.5"
-    assert "boosting: better by a point and more" not in conclude([*entries("a set", 1.0, 0.1, 3)])
+    assert {line.partition(": ")[2]: fact for line, fact in facts.items() if line.startswith(name)} == {
+        "mean of ours − theirs in points": 0.25,
+        "better by a point and more": "another: -1.5",
+        "median of its time over ours": 7.0,
+    }
+    without = conclude([*entries("a set", 1.0, 0.1, 3)])
+    assert not any(line.startswith(tuple(BOOSTED)) for line in without)
 
 
 def entries(task, difference, error, step):

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import struct
 import sys
 import sysconfig
@@ -12,13 +13,15 @@ import numpy as np
 import pytest
 from marginpath_lab import bench
 from marginpath_lab.bench import data as sets
-from marginpath_lab.bench import dense, landmarks, memory, peers, scaling
+from marginpath_lab.bench import dense, landmarks, machine, memory, peers, scaling
 from marginpath_lab.bench.machine import describe_machine, processor
 from marginpath_lab.bench.measure import Benchmark, Contestant, Entry, Task, measure_task
 from marginpath_lab.bench.ours import Classifier, GaussianPath, LinearClassifier
 from marginpath_lab.bench.report import Report, remarks, table
+from marginpath_lab.bench.torchkm_path import TorchKMPath
 from scipy.sparse import random_array
 from sklearn.datasets import dump_svmlight_file
+from sklearn.metrics.pairwise import rbf_kernel
 from typer.testing import CliRunner
 
 import marginpath as mp
@@ -139,7 +142,7 @@ def test_one_that_fails_does_not_stop_the_others():
 
 
 def test_a_missing_peer_is_left_out_with_what_to_install(monkeypatch):
-    for module in ("sklearnex", "sklearnex.svm", "liquidSVM"):
+    for module in ("sklearnex", "sklearnex.svm", "liquidSVM", "lightgbm", "rehline"):
         monkeypatch.setitem(sys.modules, module, None)
     clock = Clock()
     entries = measured(
@@ -147,10 +150,11 @@ def test_a_missing_peer_is_left_out_with_what_to_install(monkeypatch):
         Contestant("ours", clock.worker("ours", 1, 1, 1, 1)),
         *(
             Contestant(find.__name__, pytest.fail, needs=find)
-            for find in (peers.intelex_svc, peers.liquid_svm)
+            for find in (peers.intelex_svc, peers.liquid_svm, peers.lightgbm, peers.rehline_svm)
         ),
     )
-    for entry, package in zip(entries[1:], ("scikit-learn-intelex", "liquidSVM"), strict=True):
+    packages = ("scikit-learn-intelex", "liquidSVM", "LightGBM", "rehline")
+    for entry, package in zip(entries[1:], packages, strict=True):
         assert entry.seconds == ()
         assert not entry.failed
         assert entry.note.startswith(f"left out: Comparisons with {package} need ")
@@ -173,6 +177,27 @@ def test_liquidsvm_has_the_kernel_that_was_asked_for(rng):
     np.testing.assert_allclose(model.errTrain[:, 3], 1.5 * 2**0.5)
     assert len(np.unique(model.errTrain[:, 5])) == 10
     assert grid.judge(model, data)["test error"] < 0.25
+
+
+@pytest.mark.heavy
+def test_torchkm_has_the_kernel_and_the_grid_of_the_others():
+    torchkm, torch = pytest.importorskip("torchkm"), pytest.importorskip("torch")
+    data, path = mp.datasets.gaussian_mixture(), TorchKMPath(0.5)
+    model = path(data)
+    facts = path.judge(model, data)
+    K = torchkm.rbf_kernel(torch.as_tensor(data.X), model.kernel_state_["sigma"])
+    np.testing.assert_allclose(K.numpy(), rbf_kernel(data.X, gamma=peers.gamma(0.5)))
+    assert np.isclose(facts["C"], peers.C_GRID).any()
+    assert len(model.cv_mis_) == len(peers.C_GRID)
+    assert 1 <= facts["C converged"] <= len(peers.C_GRID)
+    svc = peers.Fit(peers.scikit_svc, {"C": facts["C"], "gamma": peers.gamma(0.5)})
+    assert abs(facts["test error"] - svc.judge(svc(data), data)["test error"]) < 0.02
+
+
+def test_the_commit_is_that_of_the_package(tmp_path):
+    assert re.fullmatch(r"[0-9a-f]{7,}(-dirty)?|", machine.commit())
+    (tmp_path / "__init__.py").touch()
+    assert machine.commit(tmp_path) == ""
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system binds no threads")

@@ -286,11 +286,11 @@ def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
     path.save(file)
     before = file.read_bytes()
 
-    def fail(stream, **arrays):
+    def fail(stream, array, **settings):
         stream.write(b"half")
         raise OSError("disk full")
 
-    monkeypatch.setattr(np, "savez", fail)
+    monkeypatch.setattr(np.lib.format, "write_array", fail)
     with pytest.raises(OSError, match="disk full"):
         path.save(file)
     assert file.read_bytes() == before

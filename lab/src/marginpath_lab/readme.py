@@ -10,9 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from .bench.accuracy import BOOSTED
+
 BEGIN, END = "<!-- begin measured: python -m marginpath_lab.readme -->", "<!-- end measured -->"
 
-_HEAD = "| question | marginpath | the others | command |\n|---|---|---|---|"
+_TUNED = ("SVC", "intelex", "liquidSVM", "TorchKM")
+_HEAD = "| question | marginpath | the others | command, when |\n|---|---|---|---|"
 
 
 def rows(results: Path) -> list[tuple[str, str, str, str]]:
@@ -28,7 +31,7 @@ def rows(results: Path) -> list[tuple[str, str, str, str]]:
             _minus(
                 f"SVC, 13 C: {_said(accuracy, 'median of the time'):.1f} × the time (median); "
                 f"the set with the largest loss: {_said(accuracy, 'worst set')} points"
-                f"{_boosting(accuracy)}"
+                f"{''.join(_boosting(accuracy, name) for name in BOOSTED)}"
             ),
             _command(accuracy),
         ),
@@ -39,10 +42,7 @@ def rows(results: Path) -> list[tuple[str, str, str, str]]:
             f"{_said(path, 'steps compared')} steps compared",
             _command(path),
         ),
-        *(
-            _times(tuned, task, "marginpath", ("SVC", "intelex", "liquidSVM"), "Tuned in five folds")
-            for task in _tasks(tuned)
-        ),
+        *(_times(tuned, task, "marginpath", _TUNED, "Tuned in five folds") for task in _tasks(tuned)),
         _times(
             one_fit,
             _tasks(one_fit)[0],
@@ -51,7 +51,11 @@ def rows(results: Path) -> list[tuple[str, str, str, str]]:
             "The same, against *one* fit at the best C",
         ),
         _times(
-            linear, _tasks(linear)[0], "marginpath", ("LinearSVC", "SGD"), "Sparse text, tuned in five folds"
+            linear,
+            _tasks(linear)[0],
+            "marginpath",
+            ("LinearSVC", "rehline", "SGD"),
+            "Sparse text, tuned in five folds",
         ),
     ]
 
@@ -77,20 +81,20 @@ def filled(text: str, results: Path) -> str:
     return f"{before}{BEGIN}\n{table(results)}\n{END}{after}"
 
 
-def _boosting(record: dict[str, Any]) -> str:
-    """Return how gradient boosting compares, where the benchmark has it.
+def _boosting(record: dict[str, Any], name: str) -> str:
+    """Return how a library of gradient boosting compares, where the benchmark has it.
 
     Examples
     --------
-    >>> _boosting({"conclusions": {"boosting: mean of points": 0.5, "boosting: better by": "nowhere"}})
-    '; HistGradientBoosting: ours +0.50 points on average, behind by a point or more: nowhere'
+    >>> lines = {"GB: mean of points": 0.5, "GB: better by": "nowhere", "GB: median of its time": 3.0}
+    >>> _boosting({"conclusions": lines}, "GB")
+    '; GB: 3 × the time, ours +0.50 points on average, behind by a point or more: nowhere'
     """
-    prefix = "boosting: "
-    if not any(name.startswith(prefix) for name in record["conclusions"]):
+    if not any(line.startswith(f"{name}: ") for line in record["conclusions"]):
         return ""
-    difference, better = _said(record, f"{prefix}mean"), _said(record, f"{prefix}better")
-    ours = f"ours {difference:+.2f} points on average, behind by a point or more: {better}"
-    return f"; HistGradientBoosting: {ours}"
+    mean, better, time = (_said(record, f"{name}: {what}") for what in ("mean", "better", "median"))
+    ours = f"ours {mean:+.2f} points on average, behind by a point or more: {better}"
+    return f"; {name}: {_times_ours(time)} the time, {ours}"
 
 
 def _times(
@@ -140,7 +144,10 @@ def _minus(text: str) -> str:
 
 
 def _command(record: dict[str, Any]) -> str:
-    return f"`marginpath bench {record['benchmark']}`"
+    """Return the command of a row, the day it was run, and the commit where the record has it."""
+    machine = record["machine"]
+    at = f" at {machine['commit']}" if machine.get("commit") else ""
+    return f"`marginpath bench {record['benchmark']}`, {machine['date'][:10]}{at}"
 
 
 if __name__ == "__main__":

@@ -93,7 +93,7 @@ class OutOfFold:
 
     def _by_column(self, values: Array) -> np.ndarray:
         """View (n, columns × (folds + 1)) as (n, columns, folds + 1), or with no column of all the data."""
-        return to_numpy(values).reshape(len(values), self.columns.n_columns, -1)
+        return to_numpy(values).reshape(values.shape[0], self.columns.n_columns, -1)
 
 
 class _Scored(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -3,28 +3,49 @@
 from __future__ import annotations
 
 import platform
+import subprocess
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import joblib
 
+import marginpath
+
 #: Whatever takes part in a timing, by the name under which it is installed.
 PACKAGES = (
     "marginpath", "numpy", "scipy", "numba", "scikit-learn", "joblib", "threadpoolctl",
-    "scikit-learn-intelex", "liquidSVM", "rehline",
+    "scikit-learn-intelex", "liquidSVM", "rehline", "lightgbm", "torchkm", "torch",
 )  # fmt: skip
 
 
 def describe_machine() -> dict[str, str | int]:
-    """Return the processor, its cores, the system and the time of day."""
+    """Return the processor, its cores, the system, the time of day, and the commit of the code."""
     return {
         "processor": processor(),
         "cores": cores(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
     }
+
+
+def commit(folder: Path = Path(marginpath.__file__).parent) -> str:
+    """Return the commit of the package, "-dirty" where files were changed; "" where it is no checkout."""
+    git = ("git", "-C", str(folder))
+    try:
+        # An installed package may lie inside of a checkout of something else.
+        subprocess.run([*git, "ls-files", "--error-unmatch", "__init__.py"], check=True, capture_output=True)
+        described = subprocess.run(
+            [*git, "describe", "--always", "--dirty", "--exclude=*"],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return described.stdout.strip()
 
 
 def cores() -> int:

@@ -37,11 +37,19 @@ CACHE_MB = 1000
 #: Gradient boosting stops by itself; how fast it learns is searched.
 BOOSTING = {"max_iter": 300, "early_stopping": True, "random_state": 0}
 BOOSTING_GRID = {"learning_rate": (0.03, 0.1, 0.3)}
+#: LightGBM does not stop by itself without samples held out for it: small trees are searched too.
+LIGHTGBM = {"n_estimators": 300, "random_state": 0, "n_jobs": 1, "verbose": -1}
+LIGHTGBM_GRID = {"learning_rate": (0.03, 0.1, 0.3), "num_leaves": (7, 31)}
 
 
 def boosting() -> Any:
     """Return scikit-learn's HistGradientBoostingClassifier."""
     return import_module("sklearn.ensemble").HistGradientBoostingClassifier
+
+
+def lightgbm() -> Any:
+    """Return LightGBM's classifier."""
+    return _imported("lightgbm", "LightGBM").LGBMClassifier
 
 
 def scikit_svc() -> Any:

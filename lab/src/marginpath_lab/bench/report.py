@@ -141,7 +141,10 @@ def remarks(report: Report) -> list[str]:
         + ("" if report.quick else f" Before every turn here, {AT_HAND / 2**30:g} GiB are written and freed.")
     )
     machine = report.machine
-    lines.append(f"{machine['processor']}, {machine['cores']} cores, {machine['system']}, {machine['date']}")
+    at = f", commit {machine['commit']}" if machine.get("commit") else ""
+    lines.append(
+        f"{machine['processor']}, {machine['cores']} cores, {machine['system']}, {machine['date']}{at}"
+    )
     lines.append(
         ", ".join([f"python {machine['python']}", *(f"{k} {v}" for k, v in report.versions.items())])
     )

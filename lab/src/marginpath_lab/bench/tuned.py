@@ -1,7 +1,7 @@
 """`tuned`: choose the amount of regularization by 5-fold cross-validation and refit.
 
-Ours: the classifier with its default settings. Theirs: GridSearchCV over 13 values of C, and liquidSVM's own
-search over 10 values of λ, all with the same kernel.
+Ours: the classifier with its default settings. Theirs: GridSearchCV over 13 values of C, liquidSVM's own
+search over 10 values of λ, and TorchKM's own over the 13 values of C, all with the same kernel.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from . import data as sets
 from . import peers
 from .measure import Benchmark, Contestant, Task
 from .ours import Classifier, GaussianPath
+from .torchkm_path import TorchKMPath, torchkm_svc
 
 
 def tasks(quick: bool) -> Iterator[Task]:
@@ -59,6 +60,7 @@ def _task(
         rival("SVC, 13 C", peers.Grid(peers.scikit_svc, grid, settings), peers.scikit_svc, svc),
         rival("intelex SVC, 13 C", peers.Grid(peers.intelex_svc, grid, settings), peers.intelex_svc, intelex),
         rival("liquidSVM, 10 λ", peers.LiquidGrid((sigma,)), peers.liquid_svm, liquid),
+        rival("TorchKM, 13 C", TorchKMPath(sigma), torchkm_svc, (None, 1)),
         paper(2),
         paper(1),
     ]

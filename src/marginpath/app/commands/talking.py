@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,8 +29,8 @@ def tell(line: str) -> None:
 
 
 def say(line: str) -> None:
-    """Say a result as it is."""
-    typer.echo(line)
+    """Say a result as it is; in a file or a pipe it is UTF-8, as in every file that is written."""
+    typer.echo(line if sys.stdout.isatty() else f"{line}\n".encode(), nl=sys.stdout.isatty())
 
 
 @contextmanager

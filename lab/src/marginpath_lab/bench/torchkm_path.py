@@ -1,0 +1,53 @@
+"""TorchKM as a rival: all C and all folds from one eigendecomposition of the kernel matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from marginpath.datasets import Dataset
+from marginpath.extras import require
+
+from .peers import C_GRID, gamma, quiet
+
+
+def torchkm_svc() -> Any:
+    """Return TorchKM's SVC."""
+    found = require("torchkm", extra="torchkm", of="marginpath-lab", what="Comparisons with TorchKM")
+    return found.TorchKMSVC
+
+
+@dataclass(frozen=True)
+class TorchKMPath:
+    """TorchKM's own search: the grid of C, 5 folds, on the CPU.
+
+    From the smallest C on: from the largest, as its own grid goes, it converges at one C of HTRU2. It
+    always computes in float64. Its kernel is exp(−2 s d²), so that s = γ/2.
+    """
+
+    sigma: float
+
+    def __call__(self, data: Dataset) -> Any:
+        """Return the fitted classifier, its C chosen."""
+        with quiet():
+            model = torchkm_svc()(
+                rbf_sigma=gamma(self.sigma) / 2,
+                Cs=np.array(C_GRID),
+                nC=len(C_GRID),
+                cv=5,
+                device="cpu",
+                random_state=0,
+            )
+            return model.fit(np.asarray(data.X, dtype=np.float64), data.y)
+
+    def judge(self, model: Any, data: Dataset) -> dict[str, float | str]:
+        """Return the test error, that of the folds, and the C that was chosen."""
+        wrong = model.predict(np.asarray(data.X_test, dtype=np.float64)) != data.y_test
+        return {
+            "test error": float(np.mean(wrong)),
+            "CV error": float(np.min(model.cv_mis_)),
+            "C": float(model.best_C_),
+            "C converged": int(np.sum(model.converged_)),
+        }
