@@ -483,7 +483,7 @@ def test_a_part_grows_with_its_set():
     from marginpath.solvers.solution_path.part import empty_part, row_of
 
     K = np.random.default_rng(0).random((9, 9)).astype(np.float32)
-    part, samples = empty_part(K, np.empty((5, 5), np.float32)), [7, 2, 4, 0, 8]
+    part, samples = empty_part(K, np.empty(30, np.float32), 5), [7, 2, 4, 0, 8]
     part.where[:] = samples
     for c, m in [(0, 2), (1, 3), (0, 5), (1, 4), (0, 3)]:
         np.testing.assert_array_equal(row_of(part, c, m)[:m], K[samples[c], samples[:m]])

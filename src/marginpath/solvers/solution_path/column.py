@@ -51,11 +51,11 @@ def solve(
     """Work on sets of samples until the gap is small; the rows are a stored matrix. Return the offset.
 
     All but the samples ``own`` are left out; the field is that of all samples. A set keeps its samples, what
-    is known of their matrix and its inverse, while there is room in the memory for the new ones.
+    is known of their matrix and its inverse, while there is room for the new ones in the memory.
     """
-    n, m = own.size, 0
+    n, m, room = own.size, 0, 0
     f, index, listed = np.empty(n), np.empty(n, np.int64), np.zeros(n, np.bool_)
-    part, inverse = empty_part(rows, memory), no_inverse()
+    part, inverse = empty_part(rows, memory, room), no_inverse()
     for _ in range(rounds):
         for i in range(n):
             f[i] = field[own[i]]
@@ -68,8 +68,9 @@ def solve(
         fresh = wanted.size
         for i in wanted:
             fresh -= listed[i]
-        if m + fresh > len(memory):
-            part, inverse, m = empty_part(rows, memory), no_inverse(), 0
+        if m + fresh > room:
+            m, room = 0, min(2 * wanted.size, int(np.sqrt(memory.size)))
+            part, inverse = empty_part(rows, memory, room), no_inverse()
             listed[:] = False
         for i in wanted:
             if not listed[i]:

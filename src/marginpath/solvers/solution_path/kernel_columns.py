@@ -141,8 +141,8 @@ def _memory(gram: Gram, room: int) -> Iterator[np.ndarray]:
     """Lend an array for the matrix of so many samples, one that was used before if there is one."""
     idle = _idle.setdefault(gram, [])
     memory = idle.pop() if idle else None
-    if memory is None or len(memory) != room:
-        memory = np.empty((room, room), dtype=gram.dtype)
+    if memory is None or len(memory) != room**2:
+        memory = np.empty(room**2, dtype=gram.dtype)
     yield memory
     idle.append(memory)
 

@@ -32,10 +32,10 @@ def whole_part(matrix: np.ndarray) -> Part:
 
 
 @compiled
-def empty_part(rows: Any, memory: Any) -> Any:
-    """Return a part without samples, whose matrix will be in the memory."""
-    room = len(memory)
-    return Part(np.empty(room, np.int64), rows, memory, np.zeros(room, np.int64))
+def empty_part(rows: Any, memory: Any, room: int) -> Any:
+    """Return a part without samples, whose matrix will be in the memory: near together, as caches like it."""
+    matrix = memory[: room * room].reshape((room, room))
+    return Part(np.empty(room, np.int64), rows, matrix, np.zeros(room, np.int64))
 
 
 @compiled
