@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
+import scipy.sparse as sp
 
 from ...arrays import Array
 from ...problem import Problem
@@ -17,6 +18,7 @@ from .kernel_columns import KernelColumns
 
 #: Rows up to which kernel values are computed from features: they are solved on faster, late in a path.
 FEW = 8192
+_OF_SPARSE = 1.4  # times as many rows of sparse features, whose exact sets take longest: up to 1 GB
 _LARGEST = {"float32": 1e18, "float64": 1e150}  # box sizes that stand for no box
 
 
@@ -138,8 +140,11 @@ class SolutionPath:
 
 def _solved_on(problem: Problem) -> Problem:
     """Return the problem on the matrix that is solved on: of few features' rows, their kernel values."""
-    few = problem.gram.space == "features" and problem.shape[0] <= FEW
-    return problem.on(cast(Any, problem.gram).stored) if few else problem
+    gram = cast(Any, problem.gram)
+    if gram.space != "features":
+        return problem
+    most = FEW * (_OF_SPARSE if sp.issparse(gram.features) else 1)
+    return problem.on(gram.stored) if problem.shape[0] <= most else problem
 
 
 def _columns_of(problem: Problem) -> type[KernelColumns | FeatureColumns]:
