@@ -23,8 +23,8 @@ class LinearMarginPathClassifier(BasePathClassifier):
     """Large-margin linear classifier that chooses its own amount of regularization.
 
     The path and the stopping of :class:`MarginPathClassifier` for f(x) = ⟨w, x⟩ + b, on dense or sparse
-    features and without any n × n matrix: a step costs a few passes over the features for each class and
-    fold, of dense ones by products of matrices.
+    features. Beyond some 10,000 rows there is no n × n matrix: a step costs a few passes over the features
+    for each class and fold, of dense ones by products of matrices.
 
     Parameters
     ----------
