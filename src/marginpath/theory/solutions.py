@@ -15,7 +15,7 @@ from ..problem import Problem
 class SolutionTheorem:
     """A path that is solved to a gap at every C: ‖w_t − w*‖ ≤ ‖w*‖ max(0, 1 − C_t/C*) + √gap_t.
 
-    C* = max_i |u*_i| of a solution of the hard-margin dual: from there on the solution at C is w* itself.
+    C* = max_i abs(u_i) of a solution of the hard-margin dual: from there on the solution at C is w* itself.
 
     Parameters
     ----------
