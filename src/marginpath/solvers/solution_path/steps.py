@@ -25,7 +25,8 @@ def solve_part(
 
     Return the inverse that Newton's method has made, if it has: with it, Newton's next step costs little.
     """
-    m, free, active = z.size, *_counts(low, high, z, e, tied)
+    m = z.size
+    free, active = _counts(low, high, z, e, tied)
     ridge = _RIDGE * np.finfo(part.matrix.dtype).eps * np.max(diagonal)
     for _ in range(_ROUNDS):
         limit = active + (0 if inverse.size[0] > 0 else int(_PAIRS_PER_CUBE * free**3 / m))
