@@ -25,11 +25,13 @@ def solve_part(
 
     Return the inverse that Newton's method has made, if it has: with it, Newton's next step costs little.
     """
-    m = z.size
-    free, active = _counts(low, high, z, e, tied)
-    ridge = _RIDGE * np.finfo(part.matrix.dtype).eps * np.max(diagonal)
+    m, largest, free = z.size, 0.0, 0
+    for c in range(m):
+        largest = max(largest, diagonal[c])
+        free += low[c] < z[c] < high[c]
+    ridge = _RIDGE * np.finfo(part.matrix.dtype).eps * largest
     for _ in range(_ROUNDS):
-        limit = active + (0 if inverse.size[0] > 0 else int(_PAIRS_PER_CUBE * free**3 / m))
+        limit = m if inverse.size[0] > 0 else m + int(_PAIRS_PER_CUBE * free**3 / m)
         if tied:
             taken = _pairs(part, diagonal, low, high, z, e, eps, limit)
         else:
@@ -39,21 +41,6 @@ def solve_part(
         inverse = with_room(inverse, m)
         newton(part, inverse, diagonal, low, high, z, e, tied, eps / 2, ridge)
     return inverse
-
-
-@compiled
-def _counts(low: Any, high: Any, z: Any, e: Any, tied: bool) -> Any:
-    """Return how many coordinates are between their bounds, and how many are so or violate: at least 1."""
-    lowest, highest, free, active = np.inf, -np.inf, 0, 0
-    for c in range(z.size):
-        lowest = min(lowest, e[c]) if z[c] < high[c] else lowest
-        highest = max(highest, e[c]) if z[c] > low[c] else highest
-    middle = (lowest + highest) / 2 if tied else 0.0
-    for c in range(z.size):
-        rises, falls = z[c] < high[c], z[c] > low[c]
-        free += rises and falls
-        active += (rises and falls) or (rises and e[c] < middle) or (falls and e[c] > middle)
-    return free, max(active, 1)
 
 
 @compiled
