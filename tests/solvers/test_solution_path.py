@@ -507,3 +507,16 @@ def test_the_inverse_follows_what_is_free():
         assert sorted(free) == np.flatnonzero(z < 1).tolist()
         np.testing.assert_allclose(inverse.matrix[:r, :r] @ K[np.ix_(free, free)], np.eye(r), atol=1e-9)
         np.testing.assert_allclose(inverse.ones[:r], inverse.matrix[:r, :r].sum(axis=1), atol=1e-8)
+
+
+def test_what_rounding_keeps_open_is_left_soon():
+    """At a C of 1e9 the scores of a plane are sums of huge numbers: no number of rounds closes the gap."""
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(400) > 0.05, 1.0, -1.0)
+    X = np.column_stack([rng.poisson(3, 400) + (y < 0), rng.normal(20, 6, 400)])
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    problem = mp.Problem(mp.Gram.from_kernel(X, "linear"), y, intercept=True)
+    solvers = [mp.SolutionPath(mp.GeometricDecay(1e-9, 1.5), rounds=rounds) for rounds in (300, 3000)]
+    paths = [mp.run(solver, problem, steps=1, observe=["gap"]) for solver in solvers]
+    assert paths[0].last.u.tobytes() == paths[1].last.u.tobytes()
+    assert np.isfinite(paths[0]["gap"][-1])

@@ -28,6 +28,7 @@ _CLOSE = 1e-15  # what rounding may take from a margin of 1
 _LEAST = 0.01  # of the objective, by which a gap is judged where nearly all of that is losses
 _ROOM, MOST = 1.25, 4  # a set has room for all free samples and some more, but not without end
 _SHARE = 0.3  # of the violation that is left of a working set
+_FALLS, _IDLE = 0.99, 20  # rounds in which the gap does not fall: it is rounding that is left
 _SPARE = 0.5  # of the gap asked for that a working set may keep
 
 
@@ -55,12 +56,13 @@ def solve(
     """
     n, m, room = own.size, 0, 0
     f, index, listed = np.empty(n), np.empty(n, np.int64), np.zeros(n, np.bool_)
-    part, inverse = empty_part(rows, memory, room), no_inverse()
+    part, inverse, least_gap, idle = empty_part(rows, memory, room), no_inverse(), np.inf, 0
     for _ in range(rounds):
         for i in range(n):
             f[i] = field[own[i]]
-        beta, wanted, eps, factor = plan(y, low, high, z, f, tied, tol, working_set)
-        if wanted.size == 0 or stop[0]:
+        beta, wanted, eps, factor, gap = plan(y, low, high, z, f, tied, tol, working_set)
+        idle, least_gap = (0 if gap < _FALLS * least_gap else idle + 1), min(gap, least_gap)
+        if wanted.size == 0 or stop[0] or idle > _IDLE:
             if factor != 1:
                 for i in range(field.size):
                     field[i] *= factor
@@ -92,21 +94,21 @@ def solve(
 def plan(y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool, tol: float, working_set: int) -> Any:
     """Return the offset, the samples to work on next, and to which violation; none where the gap is small.
 
-    Then z and f have been multiplied by a factor, which is the last of what is returned.
+    Then z and f have been multiplied by a factor, which is returned too; the gap is the last.
     """
     beta, violation, gap, scale, factor = survey(y, low, high, z, f, tied)
     if gap <= tol * scale:
         for i in range(z.size):
             z[i] *= factor
             f[i] *= factor
-        return factor * beta, np.empty(0, np.int64), 0.0, factor
+        return factor * beta, np.empty(0, np.int64), 0.0, factor, gap
     free, total = 0, 0.0
     for i in range(z.size):
         free += low[i] < z[i] < high[i]
         total += abs(z[i])
     most = min(max(int(_ROOM * free), working_set), MOST * working_set)
     eps = min(max(_SHARE * violation, _SPARE * tol * scale / max(scale, total)), violation / 2)
-    return beta, choose(y, low, high, z, f, beta, most), eps, 1.0
+    return beta, choose(y, low, high, z, f, beta, most), eps, 1.0, gap
 
 
 @compiled

@@ -124,7 +124,7 @@ class KernelColumns:
                 self.offset[j] = solve(gram.matrix, memory, own, diagonal, *given, *asked, rounds, stop)
             return
         for _ in range(settings.rounds):
-            self.offset[j], index, eps, _ = plan(*given, *asked)
+            self.offset[j], index, eps, *_ = plan(*given, *asked)
             if not len(index) or stop[0]:
                 return
             part = _part(gram, index)
