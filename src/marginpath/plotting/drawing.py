@@ -61,3 +61,59 @@ def tidy(panel: Any) -> None:
     panel.grid(color="#E6E6E6", linewidth=0.8)
     panel.set_axisbelow(True)
     panel.spines[["top", "right"]].set_visible(False)
+
+
+def draw_errors(
+    panel: Any,
+    steps: np.ndarray,
+    errors: dict[str, np.ndarray],
+    spread: np.ndarray | None,
+    step: int,
+    C: float,
+) -> None:
+    """Draw the errors along a path, the spread of the first, and its value at the step that is kept."""
+    for (name, error), color in zip(errors.items(), (BLUE, VERMILION), strict=False):
+        panel.plot(steps, error, color=color, linewidth=2, label=name)
+    error = next(iter(errors.values()))
+    if spread is not None:
+        panel.fill_between(steps, error - spread, error + spread, color=BLUE, alpha=0.15, linewidth=0)
+    _dot(panel, step, error[step - 1], BLUE)
+    told = f"{C:.3g}" if np.isfinite(C) else "∞"
+    panel.set_title(f"step {step} is kept: C = {told}", loc="left", fontsize="medium")
+    legend(panel)
+
+
+def draw_support(panel: Any, steps: np.ndarray, support: np.ndarray, step: int) -> None:
+    """Draw the share of the samples that are support vectors along a path."""
+    panel.plot(steps, support, color=PURPLE, linewidth=2)
+    chosen = support[step - 1]
+    _dot(panel, step, chosen, PURPLE)
+    panel.set_ylim(0, 1.05)
+    in_percent(panel)
+    panel.set_ylabel("support vectors")
+    panel.set_title(f"{chosen:.0%} of the samples at the step kept", loc="left", fontsize="medium")
+
+
+def mark_step(panels: np.ndarray, step: int) -> None:
+    """Mark the step that is kept in all panels of a path."""
+    for panel in panels:
+        panel.axvline(step, color=GREY, linewidth=1.2, linestyle=(0, (4, 3)), zorder=1)
+        panel.set_xlabel("step")
+        panel.xaxis.get_major_locator().set_params(integer=True)
+        panel.margins(x=0.02)
+        tidy(panel)
+
+
+def in_percent(panel: Any) -> None:
+    """Write the shares on the vertical axis in percent."""
+    panel.yaxis.set_major_formatter(lambda share, position: f"{100 * share:.3g}%")
+
+
+def standard_error(results: dict[str, Any]) -> np.ndarray | None:
+    """Return that of the scores of every step in ``cv_results_``, where there was more than one fold."""
+    folds = sum(key.startswith("split") for key in results)
+    return results["std_test_score"] / (folds - 1) ** 0.5 if folds > 1 else None
+
+
+def _dot(panel: Any, step: int, value: float, color: str) -> None:
+    panel.plot(step, value, "o", color=color, markersize=8, markeredgecolor="white", zorder=4)

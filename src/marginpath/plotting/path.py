@@ -8,7 +8,17 @@ from typing import Any, Self
 import numpy as np
 
 from ..estimators import as_choice
-from .drawing import BLUE, GREEN, GREY, PURPLE, VERMILION, axes, legend, taken_apart, tidy
+from .drawing import (
+    GREEN,
+    axes,
+    draw_errors,
+    draw_support,
+    in_percent,
+    legend,
+    mark_step,
+    standard_error,
+    taken_apart,
+)
 
 
 @dataclass
@@ -97,32 +107,13 @@ class PathDisplay:
     def plot(self, ax: Any = None) -> Self:
         """Draw into the given axes or a new figure."""
         self.figure_, self.ax_ = axes(ax, 3)
-        self._plot_errors(self.ax_[0])
+        draw_errors(self.ax_[0], self.steps, self.errors, self.spread, self.step, self.C[self.step - 1])
+        in_percent(self.ax_[0])
+        self.ax_[0].set_ylabel(self.measure)
         self._plot_margins(self.ax_[1])
-        self._plot_support(self.ax_[2])
-        for panel in self.ax_:
-            panel.axvline(self.step, color=GREY, linewidth=1.2, linestyle=(0, (4, 3)), zorder=1)
-            panel.set_xlabel("step")
-            panel.xaxis.get_major_locator().set_params(integer=True)
-            panel.margins(x=0.02)
-            tidy(panel)
+        draw_support(self.ax_[2], self.steps, self.support, self.step)
+        mark_step(self.ax_, self.step)
         return self
-
-    def _plot_errors(self, panel: Any) -> None:
-        for (name, error), color in zip(self.errors.items(), (BLUE, VERMILION), strict=False):
-            panel.plot(self.steps, error, color=color, linewidth=2, label=name)
-        name, error = next(iter(self.errors.items()))
-        if self.spread is not None:
-            sides = error - self.spread, error + self.spread
-            panel.fill_between(self.steps, *sides, color=BLUE, alpha=0.15, linewidth=0)
-        chosen = error[self.step - 1]
-        panel.plot(self.step, chosen, "o", color=BLUE, markersize=8, markeredgecolor="white", zorder=4)
-        panel.yaxis.set_major_formatter(lambda share, position: f"{100 * share:.3g}%")
-        panel.set_ylabel(self.measure)
-        C = self.C[self.step - 1]
-        told = f"{C:.3g}" if np.isfinite(C) else "∞"
-        panel.set_title(f"step {self.step} is kept: C = {told}", loc="left", fontsize="medium")
-        legend(panel)
 
     def _plot_margins(self, panel: Any) -> None:
         low = np.maximum(self.lower, 0)
@@ -136,15 +127,6 @@ class PathDisplay:
         panel.set_title(told, loc="left", fontsize="medium")
         legend(panel)
 
-    def _plot_support(self, panel: Any) -> None:
-        panel.plot(self.steps, self.support, color=PURPLE, linewidth=2)
-        chosen = self.support[self.step - 1]
-        panel.plot(self.step, chosen, "o", color=PURPLE, markersize=8, markeredgecolor="white", zorder=4)
-        panel.set_ylim(0, 1.05)
-        panel.yaxis.set_major_formatter(lambda share, position: f"{100 * share:.3g}%")
-        panel.set_ylabel("support vectors")
-        panel.set_title(f"{chosen:.0%} of the samples at the step kept", loc="left", fontsize="medium")
-
 
 def _held_out_error(clf: Any) -> tuple[dict[str, np.ndarray], np.ndarray | None]:
     """Return the error on held-out samples, where there were some, and its standard error."""
@@ -155,9 +137,8 @@ def _held_out_error(clf: Any) -> tuple[dict[str, np.ndarray], np.ndarray | None]
     own = np.ones(len(results["param_step"]), dtype=bool)
     if "param_gamma" in results:
         own = results["param_gamma"] == clf.gamma_
-    folds = sum(key.startswith("split") for key in results)
-    spread = results["std_test_score"][own] / (folds - 1) ** 0.5 if folds > 1 else None
-    return {choice.judge: 1 - results["mean_test_score"][own]}, spread
+    spread = standard_error(results)
+    return {choice.judge: 1 - results["mean_test_score"][own]}, None if spread is None else spread[own]
 
 
 def _staged_error(clf: Any, X: Any, y: Any) -> np.ndarray:

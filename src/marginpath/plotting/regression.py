@@ -9,7 +9,7 @@ import numpy as np
 
 from ..estimators.regression_base import BasePathRegressor
 from ..validation.regression_path import regression_score
-from .drawing import BLUE, GREY, PURPLE, VERMILION, axes, legend, taken_apart, tidy
+from .drawing import axes, draw_errors, draw_support, mark_step, standard_error, taken_apart
 
 
 @dataclass
@@ -90,33 +90,11 @@ class RegressionPathDisplay:
     def plot(self, ax: Any = None) -> Self:
         """Draw into the given axes or a new figure."""
         self.figure_, self.ax_ = axes(ax, 2)
-        self._plot_errors(self.ax_[0])
-        self.ax_[1].plot(self.steps, self.support, color=PURPLE, linewidth=2)
-        self.ax_[1].set_ylim(0, 1.05)
-        self.ax_[1].yaxis.set_major_formatter(lambda share, position: f"{100 * share:.3g}%")
-        self.ax_[1].set_ylabel("support vectors")
-        for panel in self.ax_:
-            panel.axvline(self.step, color=GREY, linewidth=1.2, linestyle=(0, (4, 3)), zorder=1)
-            panel.set_xlabel("step")
-            panel.xaxis.get_major_locator().set_params(integer=True)
-            panel.margins(x=0.02)
-            tidy(panel)
+        draw_errors(self.ax_[0], self.steps, self.errors, self.spread, self.step, self.C[self.step - 1])
+        self.ax_[0].set_ylabel("error")
+        draw_support(self.ax_[1], self.steps, self.support, self.step)
+        mark_step(self.ax_, self.step)
         return self
-
-    def _plot_errors(self, panel: Any) -> None:
-        for (name, error), color in zip(self.errors.items(), (BLUE, VERMILION), strict=False):
-            panel.plot(self.steps, error, color=color, linewidth=2, label=name)
-        error = next(iter(self.errors.values()))
-        if self.spread is not None:
-            sides = error - self.spread, error + self.spread
-            panel.fill_between(self.steps, *sides, color=BLUE, alpha=0.15, linewidth=0)
-        panel.plot(
-            self.step, error[self.step - 1], "o", color=BLUE, markersize=8, markeredgecolor="white", zorder=4
-        )
-        panel.set_ylabel("error")
-        C = self.C[self.step - 1]
-        panel.set_title(f"step {self.step} is kept: C = {C:.3g}", loc="left", fontsize="medium")
-        legend(panel)
 
 
 def _held_out(model: Any) -> tuple[dict[str, np.ndarray], np.ndarray | None]:
@@ -124,6 +102,4 @@ def _held_out(model: Any) -> tuple[dict[str, np.ndarray], np.ndarray | None]:
     if not hasattr(model, "cv_results_"):
         return {}, None
     results = model.cv_results_
-    folds = sum(key.startswith("split") for key in results)
-    spread = results["std_test_score"] / (folds - 1) ** 0.5 if folds > 1 else None
-    return {"cross-validation": -results["mean_test_score"]}, spread
+    return {"cross-validation": -results["mean_test_score"]}, standard_error(results)
