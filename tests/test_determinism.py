@@ -189,6 +189,7 @@ def other_process(**environment):
     return json.loads(result.stdout)
 
 
+@pytest.mark.heavy
 def test_another_processor_changes_the_last_digits_at_most():
     """With the BLAS of another processor, labels and the chosen step are equal, numbers to 1e-10."""
     here = other_process()

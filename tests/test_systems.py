@@ -46,20 +46,32 @@ bytes_of_x86.available = lambda: False  # an ARM processor has no such instructi
 """
 )
 
-FIT = """
+ROWS = """
 import numpy as np, marginpath as mp
 rng = np.random.default_rng(0)
 X = rng.integers(0, 9, size=(300, 40)).astype(float)
 y = (X[:, 0] + X[:, 1] > 8).astype(int)
-clf = mp.MarginPathClassifier(cv=3, random_state=0).fit(X, y)
-print(clf.step_, clf.predict(X).sum())
-mp.LinearMarginPathClassifier(cv=3, random_state=0).fit(X, y)
+"""
+
+SAVE = (
+    ROWS
+    + """
 problem = mp.Problem(mp.Gram.linear(X), 2 * y - 1)
 path = mp.run(mp.DualDescent(mp.PowerDecay(1.0)), problem, steps=5)
 path.save("a path.npz")
 path.save("a path.npz")  # over the old one
 assert mp.resume(mp.Path.load("a path.npz"), problem, steps=2).last.t == 7
 """
+)
+
+FIT = (
+    SAVE
+    + """
+clf = mp.MarginPathClassifier(cv=3, random_state=0).fit(X, y)
+print(clf.step_, clf.predict(X).sum())
+mp.LinearMarginPathClassifier(cv=3, random_state=0).fit(X, y)
+"""
+)
 
 COMMANDS = """
 from marginpath.app.cli import main
@@ -128,10 +140,10 @@ def test_a_fit_needs_nothing_of_unix(tmp_path):
 
 
 def test_no_file_is_replaced_while_it_is_open(tmp_path):
-    program = CLOSED + FIT + "mp.Path.load('a path.npz').save('a path.npz')"  # read, then written over
+    program = CLOSED + SAVE + "mp.Path.load('a path.npz').save('a path.npz')"  # read, then written over
     ran = python(program, tmp_path)
     assert ran.returncode == 0, ran.stderr
-    refused = python(CLOSED + "kept = open('a path.npz')\n" + FIT, tmp_path)
+    refused = python(CLOSED + "kept = open('a path.npz')\n" + SAVE, tmp_path)
     assert "PermissionError" in refused.stderr
     assert [file.name for file in tmp_path.iterdir()] == ["a path.npz"]  # and nothing half written is left
 

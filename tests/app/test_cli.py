@@ -82,6 +82,7 @@ def test_the_numbers_of_the_demo(result):
     assert (np.diff(result.C) > 0).all()
 
 
+@pytest.mark.heavy
 def test_demo_as_a_program(tmp_path):
     ran = subprocess.run(
         [PROGRAM, "demo", "--out", tmp_path], capture_output=True, text=True, timeout=120, check=False

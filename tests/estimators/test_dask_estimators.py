@@ -76,7 +76,7 @@ def test_sweeps_on_the_cluster(client):
 def test_a_dataframe_keeps_its_names(client):
     X, y = make_moons(60, noise=0.3, random_state=0)
     frame = dd.from_pandas(pd.DataFrame(X, columns=["a", "b"]), npartitions=2)
-    fitted = mp.LinearMarginPathClassifier(method="inertial", random_state=0).fit(frame, y)
+    fitted = mp.LinearMarginPathClassifier(method="inertial", stopping=None, max_iter=5).fit(frame, y)
     assert fitted.feature_names_in_.tolist() == ["a", "b"]
     np.testing.assert_allclose(
         fitted.decision_function(frame).compute(), fitted.decision_function(frame.compute())
@@ -86,7 +86,7 @@ def test_a_dataframe_keeps_its_names(client):
 def test_columns_of_other_names_are_refused(client):
     X, y = make_moons(60, noise=0.3, random_state=0)
     frame = dd.from_pandas(pd.DataFrame(X, columns=["a", "b"]), npartitions=2)
-    fitted = mp.LinearMarginPathClassifier(method="inertial", random_state=0).fit(frame, y)
+    fitted = mp.LinearMarginPathClassifier(method="inertial", stopping=None, max_iter=5).fit(frame, y)
     with pytest.raises(ValueError, match="feature names should match"):
         fitted.predict(frame[["b", "a"]])
 

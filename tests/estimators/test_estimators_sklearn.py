@@ -77,7 +77,7 @@ def test_meta_estimators(cls, moons):
 
 def test_grid_search_over_the_kernel(moons):
     X, y = moons
-    grid = {"gamma": [1e6, 1.0], "kernel": ["rbf", "laplacian"]}
+    grid = {"gamma": [1e6, 1.0], "kernel": ["rbf"]}
     search = GridSearchCV(mp.MarginPathClassifier(cv=3, random_state=0), grid, cv=2, n_jobs=2).fit(X, y)
     assert search.best_params_["gamma"] == 1.0
     assert search.best_score_ > 0.8

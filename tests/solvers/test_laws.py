@@ -125,7 +125,7 @@ def test_certificate_contains_the_maximum_margin_and_closes(seed, n, kind, lambd
         problem,
         2000,
         observe=["margin_lower", "margin_upper"],
-        every=20,
+        every=100,
     )
     assert np.all(path["margin_lower"] <= margin * (1 + 1e-7))
     assert np.all(path["margin_upper"] >= margin * (1 - 1e-7))
