@@ -101,6 +101,8 @@ def to_numpy(array: Array) -> np.ndarray:
         return np.asarray(array.detach().cpu())
     if array_api_compat.is_cupy_array(array):
         return np.asarray(array.get())
+    if not is_numpy(array) and hasattr(array, "__dlpack__"):
+        return np.from_dlpack(array, device="cpu", copy=True)
     return np.asarray(array)
 
 

@@ -137,6 +137,7 @@ import warnings
 import array_api_strict as xp, numpy as np, pytest, sklearn
 from sklearn.datasets import load_iris, make_moons
 import marginpath as mp
+from marginpath.arrays import to_numpy
 
 warnings.simplefilter("ignore")
 sklearn.set_config(array_api_dispatch=True)
@@ -156,6 +157,16 @@ for cls in (mp.MarginPathClassifier, mp.LinearMarginPathClassifier):
         assert there.separable_ == here.separable_
         with pytest.raises(ValueError, match="method='auto'"):
             cls(method="coordinate").fit(given, xp.asarray(y))
+
+# Nothing comes from elsewhere than where the samples are: a GPU would refuse it.
+elsewhere = xp.asarray(X, device=xp.Device("device1"))
+for settings in ({}, {"landmarks": 20}, {"cache_size": 0.1}):
+    there = mp.MarginPathClassifier(max_iter=10, random_state=0, **settings).fit(elsewhere, y)
+    here = mp.MarginPathClassifier(max_iter=10, method="inertial", random_state=0, **settings).fit(X, y)
+    for name in ("decision_function", "predict_proba"):
+        result = getattr(there, name)(elsewhere)
+        assert result.device == elsewhere.device
+        np.testing.assert_allclose(to_numpy(result), getattr(here, name)(X), atol=1e-5)
 
 weight = np.random.default_rng(0).integers(0, 4, len(y))
 few = {"stopping": None, "max_iter": 2, "method": "inertial"}

@@ -48,7 +48,9 @@ def test_quantiles_of_weighted_scores_are_rounded_up():
         assert scores.threshold(coverage) <= scores.rounded().threshold(coverage)
 
 
-@pytest.mark.parametrize("refit", ["projection", "coefficients", pytest.param("vectors", marks=pytest.mark.heavy), "auto"])
+@pytest.mark.parametrize(
+    "refit", ["projection", "coefficients", pytest.param("vectors", marks=pytest.mark.heavy), "auto"]
+)
 def test_compressed_pairs_have_bounds_that_hold(digits, refit):
     clf, X, y = digits
     small = clf.compress(len(clf.support_) // 3, refit=refit)

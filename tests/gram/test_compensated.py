@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from marginpath import parallel
+from marginpath.gram import compensated
 from marginpath.gram.compensated import compensated_product, relative_error
 
 
@@ -41,3 +42,20 @@ def test_sparse_products_do_not_see_the_number_of_threads(rng):
         with parallel.limited(number):
             bits.add(compensated_product(X, V).tobytes())
     assert len(bits) == 1
+
+
+@pytest.mark.parametrize("rows", [1, 31, 70, 300])
+def test_products_of_other_libraries_are_as_exact(rows, rng, monkeypatch):
+    """Of many short sums, too, which are added up two and two, some at a time."""
+    xp = pytest.importorskip("array_api_strict")
+    monkeypatch.setattr(compensated, "_AT_ONCE", 70)
+    X = rng.standard_normal((rows, 3))
+    V = rng.standard_normal((rows, 2)) * 10.0 ** rng.integers(-12, 12, (rows, 1))
+    V[1::3] = 0
+    X, V = np.vstack([X, -X, X[:1]]), np.vstack([V, V, V[:1]])
+    ours, size = compensated_product(xp.asarray(X), xp.asarray(V)), np.abs(X).T @ np.abs(V)
+    for ours_, exact_, size_ in zip(
+        np.asarray(ours).ravel(), np.ravel(exact(X, V)), size.ravel(), strict=True
+    ):
+        assert abs(Fraction(float(ours_)) - exact_) <= relative_error(len(X)) * size_
+    assert compensated_product(xp.asarray(X), xp.asarray(V[:, 0])).shape == (3,)

@@ -115,7 +115,8 @@ class MarginProofs:
     def of(cls, problem: Problem, steps: Sequence[int], u: Callable[[int], np.ndarray]) -> Self:
         """Prove by u(step) for each of the steps; one product serves all columns of all of them."""
         k = problem.shape[1]
-        repeated = problem.columns(problem.xp.asarray(np.tile(np.arange(k), len(steps))))
+        index = problem.xp.asarray(np.tile(np.arange(k), len(steps)), device=problem.gram.device)
+        repeated = problem.columns(index)
         ends = margin_bounds(repeated, np.concatenate([_feasible(u(step)) for step in steps], axis=1))
         lower, upper = (to_numpy(end).reshape(len(steps), k) for end in ends)
         return cls(np.asarray(steps), lower, upper)

@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from ..arrays import Array, beside, namespace, to_numpy
 from ..gram.samples import AnyRows, rows_of
 from ..validation.columns import Columns
+from ..validation.proper import enough_rows
 from .calibration import Calibrator, ConformalScores, base_for, fit_calibrator
 from .choices import as_choice
 
@@ -130,8 +131,10 @@ class DecisionsMixin(ClassifierMixin, metaclass=ABCMeta):  # type: ignore[misc]
         known = np.isfinite(values).all(axis=1)
         held_out, codes = values[known].astype(np.float64), self.codes_[known]
         weight = np.ones(len(codes)) if sample_weight is None else sample_weight[known]
-        base = base_for(self.columns_).fit(held_out, codes, weight, self._log_class_weight())
-        self.calibrator_ = fit_calibrator(self.calibration, base, held_out, codes, weight)
+        some = enough_rows(len(codes))
+        sample = held_out[some], codes[some], weight[some]
+        base = base_for(self.columns_).fit(*sample, self._log_class_weight())
+        self.calibrator_ = fit_calibrator(self.calibration, base, *sample)
         self.out_of_fold_proba_ = np.full((len(values), len(self.classes_)), np.nan)
         self.out_of_fold_proba_[known] = self.calibrator_.probabilities(held_out)
         own = base.probabilities(held_out)[np.arange(len(codes)), codes]

@@ -309,11 +309,18 @@ def _tiles(X: Array, kernel: Kernel, place: Place, room: float, reason: str) -> 
 def _by_landmarks(
     X: Array, kernel: Kernel, landmarks: int | np.ndarray, constant: float, place: Place
 ) -> Gram:
-    """Approximate the matrix; there is nothing to store coarsely, so that no precision applies."""
+    """Approximate the matrix; the precision is that of its products."""
+    if place.precision == "bfloat16":
+        raise ValueError(
+            "precision='bfloat16' is for stored kernel values, features of landmarks are kept in float32. "
+            "Use precision='tf32', or fewer landmarks."
+        )
     samples = X if place.device is None else _moved(X, place.device)
     if not isinstance(landmarks, np.ndarray):
         landmarks = min(landmarks, X.shape[0])
-    gram = landmark_gram(samples, kernel, landmarks, seed=place.seed, constant=constant)
+    gram = landmark_gram(
+        samples, kernel, landmarks, seed=place.seed, constant=constant, precision=place.precision
+    )
     _tell_of_landmarks(gram)
     return gram
 

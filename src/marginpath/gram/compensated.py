@@ -7,6 +7,8 @@ many they are; terms added up so one by one, as those of sparse rows are, by lit
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -17,6 +19,7 @@ from ..parallel import for_all
 #: Terms of a sum that is not compensated.
 SHORT = 32
 
+_AT_ONCE = 2**25  # numbers that short sums take
 _NEAR = 2**16  # sums that a core works on at a time: few columns of V, and wide parts of the rows
 
 
@@ -40,18 +43,41 @@ def compensated_product(rows: Array, V: Array) -> Array:
         return _compiled(rows, support, np.asarray(V))
     if sp.issparse(rows):
         return _compiled_sparse(sp.csr_array(rows), np.asarray(V))
-    xp = namespace(V)
-    V = take_rows(xp.astype(V, xp.float64), support)
-    total = xp.zeros((rows.shape[1], *V.shape[1:]), dtype=xp.float64, device=device(V))
+    return _elsewhere(rows, support, V)
+
+
+def _elsewhere(rows: Array, support: np.ndarray, V: Array) -> Array:
+    """Do the same with arrays of another library: many short sums at a time, added up two and two."""
+    xp, m, k = namespace(V), rows.shape[1], int(np.prod(V.shape[1:]))
+    total = xp.zeros((m, k), dtype=xp.float64, device=device(V))
     lost = xp.zeros_like(total)
-    for a, b in blocks(len(support), SHORT):
-        part = xp.astype(take_rows(rows, support[a:b]), xp.float64, copy=False)
-        term = part.T @ V[a:b, ...]
-        sum_ = total + term
-        share = sum_ - total
-        lost = lost + ((total - (sum_ - share)) + (term - share))
-        total = sum_
-    return total + lost
+    for a, b in blocks(len(support), SHORT * max(1, _AT_ONCE // (m * k))):
+        index = np.resize(support[a:b], -(-(b - a) // SHORT) * SHORT)
+        real = xp.asarray(np.arange(len(index)) < b - a, device=device(V))[:, None]
+        factors = xp.reshape(xp.astype(take_rows(V, index), xp.float64), (-1, k))
+        factors = xp.reshape(xp.where(real, factors, 0 * factors), (-1, SHORT, k))
+        part = xp.reshape(xp.astype(take_rows(rows, index), xp.float64), (-1, SHORT, m))
+        sums, errors = _added(xp, xp.permute_dims(part, (0, 2, 1)) @ factors)
+        total, error = _two_sum(total, sums)
+        lost = lost + (errors + error)
+    return xp.reshape(total + lost, (m, *V.shape[1:]))
+
+
+def _added(xp: Any, terms: Array) -> tuple[Array, Array]:
+    """Return the sum of the terms, and what rounding took from it."""
+    lost = xp.zeros_like(terms[0, ...])
+    while (half := terms.shape[0] // 2) > 0:
+        sums, errors = _two_sum(terms[:half, ...], terms[half : 2 * half, ...])
+        lost = lost + xp.sum(errors, axis=0)
+        terms = xp.concat([sums, terms[2 * half :, ...]])
+    return terms[0, ...], lost
+
+
+def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """Return a + b as rounded, and what that rounding took."""
+    total = a + b
+    share = total - a
+    return total, (a - (total - share)) + (b - share)
 
 
 def _compiled(rows: np.ndarray, support: np.ndarray, V: np.ndarray) -> np.ndarray:

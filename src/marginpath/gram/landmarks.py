@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse as sp
 
-from ..arrays import Array, as_floating, blocks, namespace, take_columns, take_rows, to_numpy, with_columns
+from ..arrays import Array, as_floating, blocks, device, namespace, take_columns, take_rows, to_numpy
 from ..kernels.functions import Kernel, as_kernel
 from ..parallel import for_each, one_blas_thread, transposed_product
 from .base import Gram
 from .linear import LinearCross, LinearGram
+from .precision import PRECISIONS, Precision, as_precision
 from .tiled import kernel_diagonal
 
 _CANDIDATES = 10  # rows, for every landmark, among which they are chosen
@@ -40,15 +40,25 @@ class LandmarkGram(LinearGram):
     """
 
     def __init__(
-        self, X: Array, kernel: Kernel, chosen: np.ndarray, points: Array, root: np.ndarray, constant: float
+        self,
+        X: Array,
+        kernel: Kernel,
+        chosen: np.ndarray,
+        points: Array,
+        root: Array,
+        constant: float,
+        precision: str | None = None,
     ) -> None:
-        self.kernel, self.constant = kernel, constant
+        self.kernel, self.constant, self._numbers = kernel, constant, as_precision(precision, X)
         self.chosen, self.points, self.root = chosen, points, root
-        features = landmark_features(X, self.points, kernel, root)
-        whole = kernel_diagonal(X, kernel)
-        kept = np.concatenate([_squares(features[a:b, :]) for a, b in blocks(len(whole), _ROWS)])
-        self.trace_error = max(0.0, float(1 - np.sum(kept) / np.sum(whole)))
-        super().__init__(with_columns(features, constant**0.5) if constant else features)
+        features = landmark_features(X, points, kernel, root, constant, self._numbers)
+        kept = sum(_squares(features[a:b, : root.shape[1]]) for a, b in blocks(X.shape[0], _ROWS))
+        self.trace_error = max(0.0, 1 - kept / float(np.sum(kernel_diagonal(X, kernel))))
+        super().__init__(features)
+
+    def __matmul__(self, V: Array) -> Array:
+        """Return F (Fᵀ V)."""
+        return super().__matmul__(V) if isinstance(V, np.ndarray) else self._numbers.squared(self.X, V)
 
     def on_landmarks(self, V: Array) -> np.ndarray:
         """Return B with K̃ V = k(X, L) B, but for the constant: what f = K̃ V is, as a sum over the landmarks.
@@ -65,12 +75,14 @@ class LandmarkGram(LinearGram):
         """
         X = self.X
         w = transposed_product(X, V.astype(X.dtype)) if isinstance(X, np.ndarray) else X.T @ V
-        return np.asarray(self.root @ to_numpy(w)[: self.root.shape[1]].astype(np.float64))
+        xp, k = namespace(self.root), self.root.shape[1]
+        return to_numpy(self.root @ xp.astype(w, xp.float64)[:k, ...])
 
     def cross(self, Z: Array) -> LinearCross:
         """Return K̃ between new rows and the samples as an operator."""
-        features = landmark_features(as_floating(Z, "Z"), self.points, self.kernel, self.root)
-        return LinearCross(with_columns(features, self.constant**0.5) if self.constant else features, self.X)
+        Z = as_floating(Z, "Z")
+        features = landmark_features(Z, self.points, self.kernel, self.root, self.constant, self._numbers)
+        return LinearCross(features, self.X)
 
 
 def landmark_observer(gram: Gram, columns: np.ndarray | None = None) -> dict[str, Callable[..., Array]]:
@@ -93,23 +105,25 @@ def landmark_gram(
     *,
     seed: int = 0,
     constant: float = 0.0,
+    precision: str | None = None,
     **params: Any,
 ) -> LandmarkGram:
     """Return the kernel matrix by landmarks; see :meth:`Gram.landmarks`."""
     X, kernel = as_floating(X, "X"), as_kernel(kernel, **params)
-    return LandmarkGram(X, kernel, *chosen_points(X, kernel, landmarks, seed), constant)
+    return LandmarkGram(X, kernel, *chosen_points(X, kernel, landmarks, seed), constant, precision)
 
 
 def chosen_points(
     X: Any, kernel: Kernel, landmarks: int | np.ndarray, seed: int
-) -> tuple[np.ndarray, Array, np.ndarray]:
+) -> tuple[np.ndarray, Array, Array]:
     """Return which rows are landmarks, these rows, and what makes features of k(X, L)."""
     if isinstance(landmarks, np.ndarray):
         chosen = _row_numbers(landmarks, X.shape[0])
     else:
         chosen = choose_landmarks(X, kernel, landmarks, seed=seed)
     points = take_rows(X, chosen)
-    root, kept = _inverse_root(to_numpy(kernel(points, points)).astype(np.float64))
+    K = kernel(points, points)
+    root, kept = _inverse_root(namespace(K).astype(K, namespace(K).float64))
     return chosen[kept], take_rows(points, kept), root
 
 
@@ -135,7 +149,7 @@ def choose_landmarks(
     rng, kept = np.random.default_rng(seed), np.empty(0, dtype=np.int64) if kept is None else kept
     count = min(n, max(2 * n_landmarks, min(_CANDIDATES * n_landmarks, _MOST_CANDIDATES)))
     candidates = np.union1d(kept, rng.choice(n, count, replace=False))
-    pivots = _Pivots(take_rows(X, candidates), kernel)
+    pivots = _Pivots(take_rows(X, candidates), kernel, n_landmarks + _DRAWN)
     with one_blas_thread():
         before = np.searchsorted(candidates, kept)
         for a, b in blocks(len(before), _DRAWN):
@@ -148,12 +162,18 @@ def choose_landmarks(
 
 
 class _Pivots:
-    """A Cholesky factorization of the kernel matrix of some rows that grows by the rows that are chosen."""
+    """A Cholesky factorization of the kernel matrix of some rows that grows by the rows that are chosen.
 
-    def __init__(self, rows: Array, kernel: Kernel) -> None:
+    Its factor is kept where the rows are, with room for so many pivots.
+    """
+
+    def __init__(self, rows: Array, kernel: Kernel, room: int) -> None:
         self.rows, self.kernel = rows, kernel
         self.left = kernel_diagonal(rows, kernel).astype(np.float64)
-        self.least, self.factor = _DEPENDENT * self.left, np.zeros((len(self.left), 0), dtype=np.float32)
+        self.least = _DEPENDENT * self.left
+        probe = kernel(take_rows(rows, np.arange(1)), take_rows(rows, np.arange(1)))
+        self.xp = namespace(probe)
+        self.factor = self.xp.empty((len(self.left), room), dtype=self.xp.float32, device=device(probe))
         self.chosen: list[int] = []
 
     @property
@@ -169,15 +189,17 @@ class _Pivots:
 
     def take(self, drawn: np.ndarray) -> None:
         """Let these rows be pivots, less those that others determine."""
-        columns = to_numpy(self.kernel(self.rows, take_rows(self.rows, drawn)))
-        columns = columns - self.factor @ self.factor[drawn].T
-        own, kept = _cholesky(columns[drawn].astype(np.float64), self.least[drawn])
+        xp, m = self.xp, len(self.chosen)
+        factor = self.factor[:, :m]
+        columns = self.kernel(self.rows, take_rows(self.rows, drawn)) - factor @ take_rows(factor, drawn).T
+        own, kept = _cholesky(to_numpy(take_rows(columns, drawn)).astype(np.float64), self.least[drawn])
         self.left[drawn] = 0
         if not len(kept):  # rounding alone had left something of them
             return
-        new = scipy.linalg.solve_triangular(own, columns[:, kept].T, lower=True).T
-        self.factor = np.hstack([self.factor, new.astype(np.float32)])
-        self.left = np.maximum(self.left - np.sum(new**2, axis=1), 0)
+        back = scipy.linalg.solve_triangular(own, np.eye(len(own)), lower=True).T
+        new = take_columns(columns, kept) @ xp.asarray(back, dtype=columns.dtype, device=device(columns))
+        self.factor[:, m : m + len(kept)] = xp.astype(new, xp.float32)
+        self.left = np.maximum(self.left - to_numpy(xp.sum(new**2, axis=1, dtype=xp.float64)), 0)
         self.chosen.extend(drawn[kept].tolist())
 
 
@@ -205,38 +227,56 @@ def _cholesky(K: np.ndarray, least: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return factor[: len(kept), : len(kept)], np.array(kept, dtype=int)
 
 
-def _inverse_root(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _inverse_root(K: Array) -> tuple[Array, np.ndarray]:
     """Return R⁻ᵀ with R Rᵀ = K, without the rows that those before determine, and which are left."""
-    least = _DEPENDENT * np.diag(K)
+    xp, kept = namespace(K), np.arange(K.shape[0])
+    if isinstance(K, np.ndarray):
+        factor = _factor(K)
+        if factor is None:
+            factor, kept = _cholesky(K, _DEPENDENT * np.diag(K))
+        return scipy.linalg.solve_triangular(factor, np.eye(len(factor)), lower=True).T, kept
+    factor = _factor(K)
+    if factor is None:
+        root, kept = _inverse_root(to_numpy(K))
+        return xp.asarray(root, device=device(K)), kept
+    return xp.linalg.inv(factor).T, kept
+
+
+def _factor(K: Array) -> Array | None:
+    """Return the Cholesky factor of K; None where a row is determined by those before it."""
+    xp = namespace(K)
     try:
-        factor, kept = np.linalg.cholesky(K), np.arange(len(K))
-    except np.linalg.LinAlgError:
-        factor, kept = _cholesky(K, least)
-    else:
-        if np.any(np.diag(factor) ** 2 < least):
-            factor, kept = _cholesky(K, least)
-    return scipy.linalg.solve_triangular(factor, np.eye(len(factor)), lower=True).T, kept
+        factor = xp.linalg.cholesky(K)
+    except (np.linalg.LinAlgError, RuntimeError):  # torch has an error of its own
+        return None
+    independent = xp.linalg.diagonal(factor) ** 2 >= _DEPENDENT * xp.linalg.diagonal(K)
+    return factor if bool(xp.all(independent)) else None
 
 
-def landmark_features(X: Array, points: Array, kernel: Kernel, root: np.ndarray) -> Array:
-    """Return k(X, L) R⁻ᵀ in float32, some rows at a time."""
-    xp = namespace(X)
-    if not (isinstance(X, np.ndarray) or sp.issparse(X)):
-        right = xp.asarray(root, dtype=xp.float32, device=X.device)
-        parts = [
-            xp.astype(kernel(X[a:b, :], points), xp.float32) @ right for a, b in blocks(X.shape[0], _ROWS)
-        ]
-        return xp.concat(parts)
-    out = np.empty((X.shape[0], root.shape[1]), dtype=np.float32)
-    small = root.astype(np.float32)
+def landmark_features(
+    X: Array,
+    points: Array,
+    kernel: Kernel,
+    root: Array,
+    constant: float = 0.0,
+    numbers: Precision = PRECISIONS[None],
+) -> Array:
+    """Return k(X, L) R⁻ᵀ in float32, some rows at a time, and √constant as one more column unless it is 0."""
+    xp, m = namespace(root), root.shape[1]
+    right = xp.astype(root, xp.float32)
+    shape = X.shape[0], m + (constant > 0)
+    out = xp.full(shape, constant**0.5, dtype=xp.float32, device=device(root))
 
     def fill(ends: tuple[int, int]) -> None:
-        out[slice(*ends)] = kernel(X[slice(*ends)], points).astype(np.float32, copy=False) @ small
+        values = kernel(X[slice(*ends), :], points)
+        with numbers.multiplying():
+            out[slice(*ends), :m] = xp.astype(values, xp.float32, copy=False) @ right
 
-    for_each(fill, list(blocks(X.shape[0], _ROWS)), parallel=X.shape[0] > _ROWS)
+    here = isinstance(out, np.ndarray) and X.shape[0] > _ROWS
+    for_each(fill, list(blocks(X.shape[0], _ROWS)), parallel=here)
     return out
 
 
-def _squares(features: Array) -> np.ndarray:
-    part = to_numpy(features)
-    return np.asarray(np.einsum("ij,ij->i", part, part, dtype=np.float64))
+def _squares(features: Array) -> float:
+    xp = namespace(features)
+    return float(xp.sum(features * features, dtype=xp.float64))

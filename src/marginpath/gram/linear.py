@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..arrays import Array, as_floating, blocks, take_rows, to_numpy
+from ..arrays import Array, as_floating, blocks, device, namespace, take_rows, to_numpy
 from ..kernels.functions import Linear, squared_norms
 from ..parallel import for_each, product, transposed_product
 from .base import Enclosure, Gram, matching
@@ -109,17 +109,21 @@ class LinearGram(Gram):
         spread = lost + (self.X.shape[1] + 2) * _EPS * norm_bounds(w, lost)[1]
         products, errors = [], []
         for part, exponent in self._parts():
-            scores = product(part, w) if isinstance(part, np.ndarray) else part @ w
-            products.append(np.ldexp(scores, exponent[:, None]))
+            products.append(np.ldexp(_scores(part, w), exponent[:, None]))
             errors.append(np.ldexp(np.outer(_norms(part), spread), exponent[:, None]) + _TINY)
         return Enclosure(np.concatenate(products), np.concatenate(errors), *norm_bounds(w, lost))
 
     def _parts(self) -> Iterator[tuple[Any, np.ndarray]]:
-        """Yield X in blocks of rows, in float64, rows scaled to entries of about 1, and the exponents."""
-        n, d = self.X.shape
+        """Yield X in blocks of rows, in float64, rows scaled to entries of about 1, and the exponents.
+
+        Numbers in float32 need no scaling: where they are on a GPU, they stay there.
+        """
+        (n, d), xp = self.X.shape, self.xp
         for a, b in blocks(n, max(1, _BLOCK // max(d, 1))):
             part = self.X[a:b, :]
-            if sp.issparse(part):
+            if not isinstance(part, np.ndarray) and self.dtype == xp.float32 and not sp.issparse(part):
+                part, exponent = xp.astype(part, xp.float64), np.zeros(b - a, dtype=int)
+            elif sp.issparse(part):
                 part = part.astype(np.float64)
                 largest = np.asarray(abs(part).max(axis=1).todense()).ravel()
                 exponent = np.frexp(largest)[1]
@@ -177,7 +181,19 @@ def norm_bounds(w: np.ndarray, lost: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return np.maximum(norm - rounding, 0), norm + rounding
 
 
+def _scores(part: Any, w: np.ndarray) -> np.ndarray:
+    """Return the products of rows with w."""
+    if isinstance(part, np.ndarray):
+        return product(part, w)
+    return part @ w if sp.issparse(part) else to_numpy(part @ namespace(part).asarray(w, device=device(part)))
+
+
 def _norms(part: Any) -> np.ndarray:
     """Return the norms of scaled rows, rounded up."""
-    squares = part.multiply(part).sum(axis=1) if sp.issparse(part) else np.einsum("ij,ij->i", part, part)
-    return np.asarray(np.sqrt(np.asarray(squares).ravel()) * (1 + (part.shape[1] + 4) * _EPS))
+    if sp.issparse(part):
+        squares = np.asarray(part.multiply(part).sum(axis=1)).ravel()
+    elif isinstance(part, np.ndarray):
+        squares = np.einsum("ij,ij->i", part, part)
+    else:
+        squares = to_numpy(namespace(part).sum(part * part, axis=1))
+    return np.asarray(np.sqrt(squares) * (1 + (part.shape[1] + 4) * _EPS))

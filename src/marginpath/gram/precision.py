@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
 from typing import Any
 
@@ -54,6 +54,14 @@ class Precision:
         """Return K V as accurately as the stored matrix allows at the same speed for one column."""
         return self.product(K, V)
 
+    def squared(self, F: Array, V: Array) -> Array:
+        """Return F (Fᵀ V)."""
+        return F @ (F.T @ V)
+
+    def multiplying(self) -> AbstractContextManager[None]:
+        """Return within what plain products of matrices are of this precision."""
+        return nullcontext()
+
 
 class Float32(Precision):
     """float32 throughout."""
@@ -76,16 +84,23 @@ class TF32(Float32):
         """Return K V as (Vᵀ K)ᵀ, which reads K in the order in which it is stored."""
         if V.ndim == 1:
             return K @ V  # as fast in float32: what counts is reading K
-        torch, k = import_module("torch"), V.shape[1]
-        rows = torch.zeros((-(-k // _COLUMNS) * _COLUMNS, V.shape[0]), dtype=V.dtype, device=V.device)
-        rows[:k] = V.T
-        with _tf32(torch):
-            product = rows @ K
-        return product[:k].T.contiguous()
+        with self.multiplying():
+            return (_as_rows(V) @ K)[: V.shape[1]].T.contiguous()
 
     def careful(self, K: Array, V: Array) -> Array:
         """Return K V in float32."""
         return K @ V
+
+    def squared(self, F: Array, V: Array) -> Array:
+        """Return F (Fᵀ V), each factor in the order in which it is stored."""
+        if V.ndim == 1:
+            return F @ (F.T @ V)
+        with self.multiplying():
+            return (F @ (_as_rows(V) @ F).T)[:, : V.shape[1]].contiguous()
+
+    def multiplying(self) -> AbstractContextManager[None]:
+        """Return within what plain products of torch are of this precision."""
+        return _tf32(import_module("torch"))
 
 
 class BFloat16(Float32):
@@ -157,6 +172,14 @@ def next_finer(name: str | None, X: Array) -> str | None:
     """
     now = name or str(X.dtype).rpartition(".")[2]
     return LADDER[LADDER.index(now) + 1] if now in LADDER[:-1] else None
+
+
+def _as_rows(V: Array) -> Array:
+    """Return the columns of V as rows, and rows of zeros up to a good number."""
+    torch, k = import_module("torch"), V.shape[1]
+    rows = torch.zeros((-(-k // _COLUMNS) * _COLUMNS, V.shape[0]), dtype=V.dtype, device=V.device)
+    rows[:k] = V.T
+    return rows
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from ..problem import Problem
 from ..solvers import CoordinateDescent, Solver
 from ..solvers.base import State
 from .columns import columns_for
-from .proper import log_loss
+from .proper import enough_rows, log_loss
 from .scores import OutOfFold
 from .splits import held_out_samples
 
@@ -265,8 +265,10 @@ class PathValidation:
         """Return which of the steps with equal scores tells most: the least log loss of its decisions."""
         if len(equals) == 1:
             return int(equals[0])
-        weight = self.judge.weight
-        losses = np.array([log_loss(path.rows.at("out_of_fold", t + 1), self.signs, weight) for t in equals])
+        some, weight = enough_rows(len(self.signs)), self.judge.weight
+        signs, weight = self.signs[some], None if weight is None else weight[some]
+        decisions = (path.rows.at("out_of_fold", t + 1)[some] for t in equals)
+        losses = np.array([log_loss(decision, signs, weight) for decision in decisions])
         return int(equals[np.argmax(losses <= losses.min() + 1e-7)])  # at first, u only grows by a factor
 
     @property

@@ -30,7 +30,14 @@ from .device import ceilings, described, forget_peak, has_gpu, need_gpu, peak, s
 from .measure import Benchmark, Contestant, Entry, Facts, Task
 
 SIGMA = 3.4
+MADE_GAMMA = 1 / (2 * 4.0**2)
 _LIMITS = {"tf32": 2.5, "float32": 6.0}  # seconds wanted for the tuned model
+#: The same by landmarks, and the test error.
+_LANDMARKS = {
+    "MNIST with shifts, n = 540,000": (10.0, 0.013),
+    "made rows, n = 5,000,000": (10.0, 1.0),
+    "made rows, n = 10,000,000": (30.0, 1.0),
+}
 
 
 def tasks(quick: bool) -> Iterator[Task]:
@@ -67,6 +74,25 @@ def tasks(quick: bool) -> Iterator[Task]:
         small,
         [_contestant(p, Fit(p, 200, 1.06, memory=2e10), repeats=1) for p in ("bfloat16", "tf32")],
     )
+    more = mnist if quick else shifted(mnist, 540_000)
+    features = Classifier(
+        "tf32", {"landmarks": 50 if quick else 10_000, "multi_class": "ovr", "max_iter": 400}
+    )
+    yield Task(
+        f"{sets.title(more, ' with shifts')}: landmarks, 5 folds, refit",
+        more,
+        small,
+        [_classifier("classifier, tf32", features, repeats=1)],
+    )
+    for n in (500,) if quick else (1_000_000, 5_000_000, 10_000_000):
+        made = sets.mixture(n)
+        features = Classifier("tf32", {"landmarks": 50 if quick else 2000, "max_iter": 300}, gamma=MADE_GAMMA)
+        yield Task(
+            f"{sets.title(made)}: landmarks, 5 folds, refit",
+            made,
+            sets.mixture(500),
+            [_classifier("classifier, tf32", features, repeats=1)],
+        )
     some = sets.part(whole, sets.QUICK if quick else 20_000)
     fixed = {"method": "inertial", "stopping": None, "max_iter": 200}
     here = Classifier(None, fixed, device=None)
@@ -99,6 +125,11 @@ def conclude(entries: Sequence[Entry]) -> Facts:
             facts["product in tf32 (wanted: 0.85 of the copy bandwidth)"] = _verdict(share >= 0.85)
         if "10 columns" in entry.task and "streamed" not in entry.contestant:
             facts[f"tiles in {entry.contestant} (wanted: 0.4 of the matrix rate)"] = _verdict(share >= 0.4)
+        if limit := _LANDMARKS.get(entry.task.partition(":")[0]):
+            met = (entry.median or 0) <= limit[0] and _fact(entry, "test error") <= limit[1]
+            met = met and _fact(entry, "GPU GB") <= 100
+            wanted = f"{limit[0]:g} s, 100 GB" + (f", test error {limit[1]}" if limit[1] < 1 else "")
+            facts[f"landmarks, {entry.task.partition(':')[0]} (wanted: {wanted})"] = _verdict(met)
         if "steps in tiles" in entry.task:
             better = _fact(entry, "test error") <= _fact(tuned["tf32"], "test error")
             met = better and _fact(entry, "GPU GB") < 20
@@ -223,11 +254,13 @@ class Classifier:
     precision: str | None
     settings: dict[str, Any]
     device: str | None = "cuda"
+    gamma: float = 1 / (2 * SIGMA**2)
 
     def __call__(self, data: Dataset) -> mp.MarginPathClassifier:
         """Return it fitted; the samples come from main memory."""
+        forget_peak()
         model = mp.MarginPathClassifier(
-            gamma=1 / (2 * SIGMA**2),
+            gamma=self.gamma,
             precision=self.precision,
             selection="best",
             random_state=0,
@@ -243,17 +276,19 @@ class Classifier:
         return model
 
     def judge(self, model: mp.MarginPathClassifier, data: Dataset) -> Facts:
-        """Return the test error and the step that is kept."""
+        """Return the test error, the step that is kept, and the peak of the memory of a GPU."""
+        memory = {} if self.device is None else {"GPU GB": peak() / 1e9}
         with config_context(array_api_dispatch=self.device is not None):
             found = to_numpy(model.predict(self._placed(data.X_test)))
-        return {"test error": float(np.mean(found != data.y_test)), "C": model.C_, "step": model.step_}
+        error = float(np.mean(found != data.y_test))
+        return {"test error": error, "C": model.C_, "step": model.step_, **memory}
 
     def _placed(self, X: Any) -> Any:
         return X if self.device is None else torch_device(self.device)[0].asarray(X, device=self.device)
 
 
-def _classifier(name: str, run: Classifier) -> Contestant:
-    return Contestant(name, run, run.judge, needs=need_array_api, repeats=3)
+def _classifier(name: str, run: Classifier, repeats: int = 3) -> Contestant:
+    return Contestant(name, run, run.judge, needs=need_array_api, repeats=repeats)
 
 
 def need_array_api() -> None:
