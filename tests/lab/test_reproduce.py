@@ -25,8 +25,8 @@ from marginpath_lab.experiments.observing import average, spaced_steps
 from marginpath_lab.experiments.pieces import Pieces
 from marginpath_lab.experiments.settings import PROGRAM, SETTINGS, TEXT, find_settings
 from marginpath_lab.experiments.toy_runs import toy_runs
+from reference_data import FIXTURES, REAL, require_data
 from sklearn.datasets import load_digits
-from test_fidelity import FIXTURES, REAL, require_data
 from typer.testing import CliRunner
 
 import marginpath as mp

@@ -21,9 +21,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .. import parallel
 from ..gram.base import Gram
+from ..losses import Absolute, EpsilonInsensitive, Huber, LeastSquares, Quantile, ResidualLoss
 from ..parallel import one_blas_thread
 from ..path.path import Path, Status
-from ..residual_losses import Absolute, EpsilonInsensitive, Huber, LeastSquares, Quantile, ResidualLoss
 from ..schedules import GeometricDecay
 from ..solvers import ResidualSweeps
 from ..validation.cross_validation import SELECTIONS

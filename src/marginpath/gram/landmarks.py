@@ -15,9 +15,10 @@ import scipy.sparse as sp
 
 from ..arrays import Array, as_floating, blocks, namespace, take_columns, take_rows, to_numpy, with_columns
 from ..kernels.functions import Kernel, as_kernel
-from ..parallel import for_each, one_blas_thread, transposed_product
+from ..parallel import for_each, one_blas_thread
 from .base import Gram
 from .linear import LinearCross, LinearGram
+from .products import transposed_product
 from .tiled import kernel_diagonal
 
 _CANDIDATES = 10  # rows, for every landmark, among which they are chosen

@@ -7,11 +7,10 @@ import warnings
 from dataclasses import dataclass, field, replace
 
 from ..arrays import Array
-from ..losses import Hinge, Loss
+from ..losses import Hinge, Loss, ResidualLoss
 from ..momentum import FunctionRestart, Momentum, Restart
 from ..problem import Problem
 from ..regularizers import Regularizer, Ridge
-from ..residual_losses import ResidualLoss
 from ..schedules import Schedule, box_size
 from .base import State
 from .starting import starting_point

@@ -12,12 +12,11 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from ..arrays import Array, to_numpy
 from ..gram.base import Gram
 from ..gram.landmarks import landmark_observer
+from ..losses import LeastSquares, Quantile, ResidualLoss
 from ..path.path import Path
 from ..path.run import resume, run
 from ..path.stopping import NoImprovement
-from ..problem import Problem
-from ..regression_problem import RegressionProblem
-from ..residual_losses import LeastSquares, Quantile, ResidualLoss
+from ..problem import Problem, RegressionProblem
 from ..solvers import ResidualSweeps
 from ..solvers.base import State
 from .cross_validation import SELECTIONS, smoothed

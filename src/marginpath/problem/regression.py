@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array, to_numpy
-from .gram.base import Gram
-from .losses import Loss
-from .problem import Problem, checked_weights
-from .residual_losses import ResidualLoss
+from ..arrays import Array, to_numpy
+from ..gram.base import Gram
+from ..losses import Loss, ResidualLoss
+from .checks import checked_weights
+from .classification import Problem
 
 
 class RegressionProblem(Problem):

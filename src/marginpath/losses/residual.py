@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .arrays import Array, namespace
+from ..arrays import Array, namespace
 
 
 class ResidualLoss:
