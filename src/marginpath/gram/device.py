@@ -146,7 +146,7 @@ class DeviceTiledGram(Gram):
     @property
     def fused(self) -> bool:
         """Whether products take one pass."""
-        return isinstance(self._tiles, FusedTiles)
+        return self._tiles is not self._accurate
 
     @cached_property
     def diagonal(self) -> Array:

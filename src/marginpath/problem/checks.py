@@ -7,6 +7,16 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, to_numpy
+from ..gram.base import Gram
+
+
+def require_gram(gram: object) -> None:
+    """Refuse a matrix or samples where a Gram is needed."""
+    if not isinstance(gram, Gram):
+        raise TypeError(
+            f"gram must be a Gram, got {type(gram).__name__}. Use Gram.from_kernel(X, kernel), "
+            f"Gram.linear(X), or Gram.from_matrix(K) for a kernel matrix."
+        )
 
 
 def check_labels(labels: np.ndarray, n: int) -> None:

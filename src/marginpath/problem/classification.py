@@ -21,7 +21,7 @@ import numpy as np
 from ..arrays import Array, is_numpy, to_numpy
 from ..gram.base import Gram
 from ..losses import Loss, ResidualLoss
-from .checks import check_classes, check_labels, checked_weights, representable
+from .checks import check_classes, check_labels, checked_weights, representable, require_gram
 
 
 class Problem:
@@ -61,11 +61,7 @@ class Problem:
         *,
         intercept: bool = False,
     ) -> None:
-        if not isinstance(gram, Gram):
-            raise TypeError(
-                f"gram must be a Gram, got {type(gram).__name__}. Use Gram.from_kernel(X, kernel), "
-                f"Gram.linear(X), or Gram.from_matrix(K) for a kernel matrix."
-            )
+        require_gram(gram)
         labels = to_numpy(y)
         check_labels(labels, gram.shape[0])
         weights = checked_weights(sample_weight, gram.shape[0])

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from ..arrays import Array, to_numpy
 from ..gram.base import Gram
 from ..gram.landmarks import landmark_observer
-from ..losses import LeastSquares, Quantile, ResidualLoss
+from ..losses import ResidualLoss
 from ..path.path import Path
 from ..path.run import resume, run
 from ..path.stopping import NoImprovement
@@ -176,10 +176,7 @@ def regression_score(
         scorer = get_scorer(scoring)
         extra = {"sample_weight": weight} if weight is not None and takes_weight(scorer) else {}
         return float(scorer(_Predicted(predicted), predicted, y, **extra))
-    if cost is None:
-        cost = np.square if isinstance(loss, LeastSquares) else np.abs
-        cost = loss.value if isinstance(loss, Quantile) else cost
-    values = cost(y - predicted)
+    values = (cost or loss.error)(y - predicted)
     if weight is not None and not weight.any():
         weight = None
     return -float(np.average(values, weights=weight))
@@ -196,12 +193,11 @@ def location(y: np.ndarray, weight: np.ndarray, loss: ResidualLoss) -> float:
     """
     if not weight.any():
         return 0.0
-    if isinstance(loss, LeastSquares):
+    if loss.share is None:
         return float(np.average(y, weights=weight))
-    share = loss.quantile if isinstance(loss, Quantile) else 0.5
     order = np.argsort(y, kind="stable")
     below = np.cumsum(weight[order])
-    return float(y[order][np.searchsorted(below, share * below[-1] * (1 - 1e-12))])
+    return float(y[order][np.searchsorted(below, loss.share * below[-1] * (1 - 1e-12))])
 
 
 class _Predicted(RegressorMixin, BaseEstimator):  # type: ignore[misc]

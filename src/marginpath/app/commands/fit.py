@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,9 +13,6 @@ from ..tables.reading import NotThere
 from . import INTERRUPTED, fitting, groups, options
 from .quantities import fit_quantity, is_quantity
 from .talking import console, remarked, say, tell, told_plainly, writable
-
-if TYPE_CHECKING:
-    from ..modelfile import Model
 
 EPILOG = """Examples:
 
@@ -61,16 +58,15 @@ def fit(
         table = reading.read(data)
         with remarked() as remarks:
             if is_quantity(table, task):
-                model: Model = fit_quantity(table, settings, task)
+                model: Any = fit_quantity(table, settings, task)
             else:
                 model = fitting.fit_table(table, settings)
         model.save(file, keep=keep)
         from ...path.path import Status  # what is heavy comes after what can be refused at once
-        from ..regressionmodel import RegressionModel
         from . import quantities, summary
 
-        whole = quantities.facts(model) if isinstance(model, RegressionModel) else summary.facts(model)
-        found = {**whole, "model": str(file), "remarks": remarks}
+        facts: dict[str, Any] = (quantities if model.is_regression else summary).facts(model)
+        found = {**facts, "model": str(file), "remarks": remarks}
         found["seconds"] = round(time.perf_counter() - begin, 2)
     if as_json:
         say(json.dumps(found, ensure_ascii=False, indent=2))

@@ -94,19 +94,8 @@ def kernel_sweep(
             if still:
                 break
         for j in range(k):
-            count[j], crossings[j] = _moves(
-                block,
-                where[first:],
-                Y[j],
-                mass[j],
-                b[j],
-                before[j],
-                u[j],
-                moved[j],
-                steps[j],
-                crossed[j],
-                changes[j],
-            )
+            lists = moved[j], steps[j], crossed[j], changes[j]
+            count[j], crossings[j] = _list(block, where[first:], Y[j], mass[j], b[j], before[j], u[j], lists)
         for m in range(0, n, _PIECE):
             for j in range(k):
                 add_rows(rows, moved[j, : count[j]], steps[j], f[j, m : m + _PIECE], m)
@@ -114,20 +103,11 @@ def kernel_sweep(
 
 
 @_jit
-def _moves(
-    block: Any,
-    where: Any,
-    y: Any,
-    mass: Any,
-    b: Any,
-    before: Any,
-    u: Any,
-    moved: Any,
-    steps: Any,
-    crossed: Any,
-    changes: Any,
+def _list(
+    block: Any, where: Any, y: Any, mass: Any, b: Any, before: Any, u: Any, lists: Any
 ) -> tuple[int, int]:
     """List the rows of a block that moved, with their steps, and those that met the bound or left it."""
+    moved, steps, crossed, changes = lists
     count, crossings = 0, 0
     for c in range(block.size):
         i, old = block[c], before[c]

@@ -11,7 +11,7 @@ from ...arrays import Array
 from ...problem import Problem
 from ...schedules import GeometricDecay, Schedule, box_size
 from ..starting import check_settings, first_lambda, require_zero
-from .spaces import KernelSpace, Sweeps, SweepState, order_by_runs, space_of, summed_anew
+from .spaces import Sweeps, SweepState, order_by_runs, space_of, summed_anew
 
 _LARGEST = {"float32": 1e18, "float64": 1e150}  # box sizes past which there is no box
 
@@ -113,7 +113,7 @@ class CoordinateDescent:
         space = space_of(problem.gram)
 
         n, rngs = problem.shape[0], [np.random.default_rng([self.seed, t, s]) for s in range(self.sweeps)]
-        by_runs = self.passes > 1 and isinstance(space, KernelSpace)
+        by_runs = self.passes > 1 and space.by_runs
         orders = [order_by_runs(n, rng) if by_runs else rng.permutation(n) for rng in rngs]
         sweeps = Sweeps(orders, self.tol, self.passes)
         u, f, g = space.advance(problem, state, bound, sweeps, self.threads or parallel.available())
