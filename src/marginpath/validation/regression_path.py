@@ -166,7 +166,8 @@ def regression_score(
 
     Examples
     --------
-    >>> regression_score(np.array([1.0, 2.0]), np.array([1.0, 4.0]), LeastSquares())
+    >>> import marginpath as mp
+    >>> regression_score(np.array([1.0, 2.0]), np.array([1.0, 4.0]), mp.LeastSquares())
     -2.0
     """
     cost = _COSTS.get(scoring) if isinstance(scoring, str) else None
@@ -187,8 +188,9 @@ def location(y: np.ndarray, weight: np.ndarray, loss: ResidualLoss) -> float:
 
     Examples
     --------
+    >>> import marginpath as mp
     >>> y, weight = np.array([0.0, 1.0, 5.0]), np.array([1.0, 1.0, 2.0])
-    >>> [location(y, weight, loss) for loss in (LeastSquares(), Quantile(0.25))]
+    >>> [location(y, weight, loss) for loss in (mp.LeastSquares(), mp.Quantile(0.25))]
     [2.75, 0.0]
     """
     if not weight.any():
