@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -112,3 +114,12 @@ def test_the_layers_of_the_page_are_those_of_the_contract():
     assert [set(re.findall(r"\w+", line.partition("   ")[0])) for line in block] == [
         set(re.findall(r"\w+", layer)) for layer in layers
     ]
+
+
+def test_folders_of_tests_can_be_named_one_by_one():
+    """Each may have a conftest.py, which doctests are looked for in: their names must not clash."""
+    folders = [str(file) for file in sorted((ROOT / "tests").glob("*/conftest.py"))]
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", *folders]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert len(folders) > 1
+    assert ran.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, ran.stdout
