@@ -78,19 +78,15 @@ def area(decision: np.ndarray, codes: np.ndarray) -> float | None:
     return float(np.mean(areas)) if areas else None
 
 
-def confusion_of(decision: np.ndarray, codes: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return how many rows of each class, a line each, are given to which."""
-    confusion = np.zeros((n_classes, n_classes), dtype=int)
-    np.add.at(confusion, (codes, chosen(decision)), 1)
-    return confusion
-
-
 def facts(model: Model) -> dict[str, Any]:
     """Return balanced accuracy, area under the curve and recall of every class of held-out rows."""
     if (judged := held_out(model)) is None:
         return dict(model.held_out)
     decision, codes = judged
-    rates = by_class(confusion_of(decision, codes, len(model.classes)))
+    n = len(model.classes)
+    confusion = np.zeros((n, n), dtype=int)
+    np.add.at(confusion, (codes, chosen(decision)), 1)
+    rates = by_class(confusion)
     recalls = [rate for rate in rates["recall"] if rate is not None]
     return {
         "balanced_accuracy": float(np.mean(recalls)),

@@ -17,7 +17,7 @@ from ..gram.tiled import TiledGram, kernel_diagonal
 from ..kernels.functions import Polynomial
 from ..prediction.distillation import Distillation, soft_labels
 from ..prediction.reduction import Difference, Pursuit, Reduced, difference_bounds
-from ..validation.columns import Columns
+from ..validation.columns import Columns, OneVsOne
 from .slimming import is_slim
 
 _ROWS = 20_000  # training rows that are looked at, beside the vectors
@@ -194,7 +194,7 @@ class Compressor:
 
     def _task(self, target: str, rows: np.ndarray) -> Distillation:
         """Return what a refit imitates: our values, or the labels in the columns where a row counts."""
-        apart = self.columns.in_pairs or len(self.intercept) == 1
+        apart = isinstance(self.columns, OneVsOne) or len(self.intercept) == 1
         if target == "values":
             soft = soft_labels(self.values[rows] + self.intercept, apart=apart)
             return Distillation(self.X[rows], soft, self.intercept, apart)

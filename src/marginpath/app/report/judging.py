@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..modelfile import Model
-from ..quality import area, by_class, confusion_of, held_out
+from ..quality import area, by_class, chosen, held_out
 from ..tables.reading import Table
 
 #: At most so many rows, and so many groups of the calibration curve.
@@ -27,7 +27,8 @@ def judgement(model: Model, table: Table | None) -> dict[str, Any] | None:
         decision, codes = decision[drawn], codes[drawn]
         chance = None if chance is None else chance[drawn]
     n = len(model.classes)
-    confusion = confusion_of(decision, codes, n)
+    confusion = np.zeros((n, n), dtype=int)
+    np.add.at(confusion, (codes, chosen(decision)), 1)
     rates = by_class(confusion)
     recalls = [rate for rate in rates["recall"] if rate is not None]
     return {
