@@ -9,40 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from memory_layouts import placements
 from sklearn.datasets import make_moons
 from threadpoolctl import threadpool_info
 
 import marginpath as mp
 from marginpath import parallel
-
-#: Bytes between an array and what lies before it: alone in memory, next to it, a vector's width away.
-GAPS = [0, 8, 16, 24, 56, 64, 128, 4096]
-
-
-class Yard:
-    """One stretch of memory in which arrays are put side by side."""
-
-    def __init__(self, size=2**22):
-        self.memory, self.end = np.zeros(size, dtype=np.uint8), 0
-
-    def put(self, array, gap):
-        array = np.ascontiguousarray(array)
-        first = -(-(self.end + gap) // array.itemsize) * array.itemsize
-        self.end = first + array.nbytes
-        placed = self.memory[first : self.end].view(array.dtype).reshape(array.shape)
-        placed[...] = array
-        return placed
-
-
-def placements(seed, *arrays):
-    """Yield the arrays in several orders and distances, copies each time."""
-    rng = np.random.default_rng(seed)
-    for number in range(24):
-        yard, places = Yard(), [None] * len(arrays)
-        for i in rng.permutation(len(arrays)):
-            gap = GAPS[number % len(GAPS)] if number < len(GAPS) else rng.choice(GAPS)
-            places[i] = yard.put(arrays[i], int(gap))
-        yield places
+from marginpath.gram.products import product, transposed_product
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -100,10 +73,10 @@ def test_products_do_not_see_the_number_of_threads(columns, rng):
     bits = set()
     for number in (1, 2, 3):
         with parallel.limited(number):
-            bits.add((parallel.product(K, V).tobytes(), parallel.transposed_product(K, V).tobytes()))
+            bits.add((product(K, V).tobytes(), transposed_product(K, V).tobytes()))
     assert len(bits) == 1
-    np.testing.assert_allclose(parallel.product(K, V), K @ V, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(parallel.transposed_product(K, V), K.T @ V, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(product(K, V), K @ V, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(transposed_product(K, V), K.T @ V, rtol=0, atol=1e-10)
 
 
 def test_blas_gets_its_threads_back_when_the_last_one_leaves():

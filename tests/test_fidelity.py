@@ -3,15 +3,12 @@
 Row t of a result is the state after t - 1 updates; update k uses λ at k + 1 and the step 1/L.
 """
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
+from reference_data import FIXTURES, REAL
 
 import marginpath as mp
 
-FIXTURES = Path(__file__).parent / "fixtures"
 DECAYS = {
     "": lambda t: t,
     "log": lambda t: np.log(t),
@@ -77,29 +74,6 @@ def test_gauss(decay, inertial):
         margin = path["margin"][stored["rows"], j]
         np.testing.assert_allclose(margin, stored[f"{name}/margin"], rtol=0, atol=1e-10, err_msg=name)
         np.testing.assert_array_equal(np.round(path["error"][:, j] * 600), stored[f"{name}/wrong"], name)
-
-
-def require_data(name):
-    """Skip the test where the data folder lacks a set: tests download nothing."""
-    folder = os.environ.get("MARGINPATH_DATA")
-    if not folder or not (Path(folder) / name).is_dir():
-        pytest.skip(f"needs {name}: set MARGINPATH_DATA to a data folder")
-
-
-def mnist35():
-    require_data("mnist")
-    data = mp.datasets.load_mnist((3, 5), dtype=np.float64)
-    train = np.concatenate([np.flatnonzero(data.y == sign)[:750] for sign in (-1, 1)])
-    return data.X[train], data.y[train], data.X_test, data.y_test, 3.4
-
-
-def htru2():
-    require_data("htru2")
-    data = mp.datasets.load_htru2()
-    return data.X[:2000], data.y[:2000], data.X[2000:6000], data.y[2000:6000], 4.0
-
-
-REAL = {"mnist35": mnist35, "htru2": htru2}
 
 
 @pytest.mark.parametrize("name", REAL)

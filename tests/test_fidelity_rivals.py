@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_fidelity import FIXTURES, REAL
+from reference_data import FIXTURES, REAL
 
 import marginpath as mp
 from marginpath.solvers import MirrorDescent, NormalizedGradient

@@ -15,7 +15,17 @@ from .gram.choose import with_gram
 from .gram.device import DeviceTiledGram
 from .gram.tiled import TiledGram
 from .kernels.functions import Cosine, Gaussian, Kernel, Laplacian, Linear, Polynomial
-from .losses import Exponential, Hinge, Logistic, SquaredHinge
+from .losses import (
+    Absolute,
+    EpsilonInsensitive,
+    Exponential,
+    Hinge,
+    Huber,
+    LeastSquares,
+    Logistic,
+    Quantile,
+    SquaredHinge,
+)
 from .metrics import DualityGap, HeldOutError, Reference
 from .momentum import FunctionRestart, GradientRestart, Inertia
 from .path.checkpoint import Checkpoint
@@ -23,10 +33,8 @@ from .path.path import Path, Status
 from .path.run import resume, run
 from .path.stopping import APriori, CertifiedMargin, Discrepancy, LeaveOneOut, NoImprovement, QuasiOptimality
 from .plotting import CompressionDisplay, MarginDisplay, PathDisplay, RegressionPathDisplay
-from .problem import Problem
-from .regression_problem import RegressionProblem
+from .problem import Problem, RegressionProblem
 from .regularizers import ElasticNet, Ridge
-from .residual_losses import Absolute, EpsilonInsensitive, Huber, LeastSquares, Quantile
 from .schedules import Constant, GeometricDecay, LogDecay, PowerDecay
 from .solvers import (
     ClusterSweeps,

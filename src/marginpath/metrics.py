@@ -14,9 +14,8 @@ import numpy as np
 from .arrays import Array, to_numpy
 from .certificates.bounds import duality_gap, estimated_margin_bounds, state_margin_bounds
 from .files.records import register
-from .losses import Loss
+from .losses import Loss, ResidualLoss
 from .problem import Problem
-from .residual_losses import ResidualLoss
 from .solvers.base import State
 
 Metric: TypeAlias = Callable[[Problem, State], Array]

@@ -1,8 +1,6 @@
-"""Threads, and products whose bits depend neither on their number nor on who else computes.
+"""Threads of our own, and BLAS kept to one.
 
-BLAS cuts a product into as many pieces as it has threads, and rounds differently at each seam. Here BLAS
-keeps to one thread, and products are cut into blocks of a fixed size that threads of our own share. These are
-started once, because a step of a path may be shorter than their start.
+They are started once, because a step of a path may be shorter than their start.
 """
 
 from __future__ import annotations
@@ -10,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,11 +16,8 @@ from functools import cache
 from typing import Any
 
 import joblib
-import numpy as np
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
-
-from .arrays import blocks
 
 _limit: ContextVar[int | None] = ContextVar("threads", default=None)
 _deadline: ContextVar[tuple[float, threading.Event] | None] = ContextVar("deadline", default=None)
@@ -155,10 +150,6 @@ if hasattr(os, "register_at_fork"):  # a child process has none of them
     os.register_at_fork(after_in_child=_threads.cache_clear)
 
 
-_BLOCK = 2**18  # entries of a matrix that one thread multiplies at a time
-_SUMS = 16  # parts of a product with a transposed matrix, at most
-
-
 class _OneThread:
     """Whether BLAS is kept to one thread, and for how many that asked for it: the last one lets it go.
 
@@ -219,45 +210,3 @@ def for_each(task: Callable[[Any], None], items: Iterable[Any], *, parallel: boo
         return
     with one_blas_thread():
         for_all(task, items, available())
-
-
-def product(A: np.ndarray, V: np.ndarray) -> np.ndarray:
-    """Return A V, in blocks of rows that the threads share.
-
-    Examples
-    --------
-    >>> product(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 1.0]))
-    array([3., 7.])
-    """
-    out = np.empty((len(A), *V.shape[1:]), dtype=np.result_type(A, V))
-
-    def multiply(ends: tuple[int, int]) -> None:
-        np.matmul(A[slice(*ends)], V, out=out[slice(*ends)])
-
-    _share(multiply, list(blocks(len(A), max(1, _BLOCK // A.shape[1]))))
-    return out
-
-
-def transposed_product(A: np.ndarray, V: np.ndarray) -> np.ndarray:
-    """Return Aᵀ V: the products of blocks of rows, added up in their order.
-
-    Examples
-    --------
-    >>> transposed_product(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 1.0]))
-    array([4., 6.])
-    """
-    rows = list(blocks(len(A), max(1, _BLOCK // A.shape[1], len(A) // _SUMS)))
-    parts: list[Any] = [None] * len(rows)
-
-    def multiply(number: int) -> None:
-        own = slice(*rows[number])
-        parts[number] = A[own].T @ V[own]
-
-    _share(multiply, range(len(rows)))
-    return np.asarray(sum(parts[1:], start=parts[0]))
-
-
-def _share(task: Callable[[Any], None], items: Sequence[Any]) -> None:
-    """Run the tasks with a single-threaded BLAS, in threads of our own where there is more than one."""
-    with one_blas_thread(), np.errstate(invalid="ignore"):  # OpenBLAS raises it for lanes it does not use
-        for_all(task, items, available() if len(items) > 1 else 1)

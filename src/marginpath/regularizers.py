@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from .arrays import Array, namespace
-from .residual_losses import soft
+from .losses.residual import soft
 
 
 class Regularizer(Protocol):

@@ -13,17 +13,11 @@ import pytest
 from sklearn.datasets import dump_svmlight_file, load_iris
 from typer.testing import CliRunner
 
-from marginpath.app import cli
 from marginpath.app.commands import fitting
 from marginpath.app.modelfile import Model
 from marginpath.validation.columns import OneVsOne
 
 PROGRAM = Path(sys.executable).with_name("marginpath")
-
-
-@pytest.fixture(scope="session")
-def app():
-    return cli.build_app()
 
 
 @pytest.fixture

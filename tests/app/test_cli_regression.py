@@ -7,13 +7,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from marginpath.app import cli
 from marginpath.app.modelfile import Model
-
-
-@pytest.fixture(scope="module")
-def app():
-    return cli.build_app()
 
 
 @pytest.fixture

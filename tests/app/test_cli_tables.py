@@ -12,14 +12,8 @@ import pytest
 from sklearn.metrics import log_loss
 from typer.testing import CliRunner
 
-from marginpath.app import cli
 from marginpath.app.commands import fitting, options
 from marginpath.app.modelfile import Model
-
-
-@pytest.fixture(scope="module")
-def app():
-    return cli.build_app()
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ import pytest
 
 import marginpath as mp
 from marginpath.arrays import to_numpy
-from marginpath.devices import is_out_of_memory, on_gpu, torch_device
 from marginpath.gram import choose as placement
 from marginpath.gram import fused
 from marginpath.gram.choose import choose_gram, with_gram
 from marginpath.gram.device import DeviceTiledGram
 from marginpath.gram.filling import matrix_bytes
+from marginpath.gram.gpu import is_out_of_memory, on_gpu, torch_device
 from marginpath.gram.precision import LADDER, PRECISIONS, as_precision
 from marginpath.kernels.functions import Biased
 from marginpath.validation.columns import OneVsRest

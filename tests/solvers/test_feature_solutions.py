@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from memory_layouts import Yard
 from naive import svm
 from sklearn.svm import SVC
-from test_determinism import Yard
 
 import marginpath as mp
 from marginpath.gram.linear import interleaved_blocks

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import gaussian, regularized
+from residual_losses import LOSSES, every_loss
 from scipy.optimize import lsq_linear
-from test_residual_losses import LOSSES, every_loss
 
 import marginpath as mp
 from marginpath.solvers.residual import working_sets

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from memory_layouts import placements
 from naive import svm
 from sklearn.datasets import make_moons
 from sklearn.svm import SVC
-from test_determinism import placements
 
 import marginpath as mp
 

@@ -25,7 +25,6 @@ from ..tables.encoder import ColumnReport, TableEncoder
 from ..tables.encodings import Number
 from ..tables.frames import columns_of, missing
 from ..tables.importance import Importance, permutation_importance
-from ..validation.columns import OneVsOne
 from . import quality
 from .tables.reading import Table, Unusable
 
@@ -137,10 +136,8 @@ class Model:
     @property
     def decisions(self) -> list[str]:
         """What each column of the classifier decides: a class against the rest, or a pair of classes."""
-        columns = self.classifier.columns_
-        if isinstance(columns, OneVsOne):
-            return [f"{self.classes[a]} or {self.classes[b]}" for a, b in zip(*columns.pairs, strict=True)]
-        return [" or ".join(self.classes)] if columns.n_columns == 1 else self.classes
+        names: list[str] = self.classifier.columns_.names(self.classes)
+        return names
 
     @property
     def columns(self) -> dict[str, ColumnReport]:

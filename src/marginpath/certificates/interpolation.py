@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..arrays import Array, to_numpy
-from ..regression_problem import RegressionProblem
+from ..problem import RegressionProblem
 
 _EPS = float(np.finfo(np.float64).eps)
 

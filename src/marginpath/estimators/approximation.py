@@ -77,7 +77,7 @@ class ApproximationMixin:
             return 0.0
         some = _some_of_each_class(self.codes_, n_rows, check_random_state(random_state))
         index, mass = np.union1d(self.landmarks_, some), self.models_.mass
-        rows, kernel = _fetched(self.X_fit_, index), self._resolved_kernel()
+        rows, kernel = _fetched(self.X_fit_, index), self.kernel_
         signs = self.columns_.signs(self.codes_[index]) * np.isin(index, some)[:, None]
         C = self.C_ * float(mass.sum() / mass[some].sum())
         labels = []

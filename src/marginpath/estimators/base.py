@@ -180,6 +180,29 @@ class BasePathClassifier(SlimMixin, CallbackSupportMixin, DecisionsMixin, BaseEs
         u = self.models_.u(step).astype(str(self.X_fit_.dtype).rpartition(".")[2], copy=False)
         return np.asarray(-self.columns_.signs(self.codes_).astype(u.dtype) * u)
 
+    def decisions_of(self, X: Any, coefficients: Array, intercept: Array) -> Array:
+        """Return the decision values of other coefficients of the training samples, as of one fold's model.
+
+        Parameters
+        ----------
+        X : array (n_rows, n_features)
+        coefficients : array (n_samples, columns)
+            As :meth:`coefficients` returns them.
+        intercept : array (columns,)
+
+        Examples
+        --------
+        >>> import marginpath as mp
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = mp.MarginPathClassifier(random_state=0).fit(X, y)
+        >>> again = clf.decisions_of(X, clf.coefficients(clf.step_), clf.intercept_)
+        >>> bool(np.allclose(again, clf.decision_function(X)))
+        True
+        """
+        values = self._decide_by(self._validated(X), coefficients)
+        return self._squeezed(values + intercept)
+
     def get_metadata_routing(self) -> MetadataRouter:
         """Say which metadata goes where: weights to the fit, and to the splitter what it asks for."""
         from sklearn.model_selection import check_cv

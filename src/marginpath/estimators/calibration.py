@@ -181,7 +181,7 @@ def base_for(columns: Columns) -> type[Base]:
     >>> base_for(OneVsOne(3)).__name__
     'Coupling'
     """
-    return Coupling if isinstance(columns, OneVsOne) else Temperature
+    return Coupling if columns.in_pairs else Temperature
 
 
 @register

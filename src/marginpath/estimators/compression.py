@@ -12,7 +12,6 @@ from ..arrays import blocks, to_numpy
 from ..gram.choose import diagonal_of
 from ..gram.samples import ArrayRows, samples_of
 from ..prediction.reduction import Span
-from ..validation.columns import OneVsOne
 from .compressor import Compression
 from .refitting import REFITS, compressed
 
@@ -101,10 +100,10 @@ class CompressionMixin:
             and what rounding can add. Of classes in pairs, whose decision values count the pairs that they
             win, that many pairs as may change.
         """
-        if not isinstance(self.columns_, OneVsOne):
+        if not self.columns_.in_pairs:
             bound = _bound(self, self._validated(X).X, diagonal)
             return np.asarray(bound[:, 0] if bound.shape[1] == 1 else bound)
-        decision, bound = _of_columns(self, X, diagonal)
+        decision, bound = self._of_columns(X, diagonal)
         low, high = self.columns_.enclosed(decision, bound)
         middle = self.columns_.values(decision).astype(np.float64)
         return np.asarray(np.maximum(high - middle, middle - low))
@@ -118,7 +117,7 @@ class CompressionMixin:
         X, diagonal
             As in :meth:`decision_bound`.
         """
-        decision, bound = _of_columns(self, X, diagonal)
+        decision, bound = self._of_columns(X, diagonal)
         if decision.shape[1] == 1:
             return np.asarray(np.abs(decision[:, 0]) > bound[:, 0])
         low, high = self.columns_.enclosed(decision, bound)
@@ -126,11 +125,10 @@ class CompressionMixin:
         np.put_along_axis(high, first, -np.inf, axis=1)
         return np.asarray(np.take_along_axis(low, first, axis=1)[:, 0] > high.max(axis=1))
 
-
-def _of_columns(classifier: Any, X: Any, diagonal: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the decision values (n, columns) and their bounds: of the pairs, where classes are in pairs."""
-    rows = classifier._validated(X)
-    return to_numpy(classifier._decide(rows)), _bound(classifier, rows.X, diagonal)
+    def _of_columns(self: Any, X: Any, diagonal: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the decision values (n, columns) and their bounds: of the pairs, where classes are so."""
+        rows = self._validated(X)
+        return to_numpy(self._decide(rows)), _bound(self, rows.X, diagonal)
 
 
 def _bound(classifier: Any, X: Any, diagonal: Any) -> np.ndarray:
@@ -143,7 +141,7 @@ def _bound(classifier: Any, X: Any, diagonal: Any) -> np.ndarray:
                 "not tell. Pass diagonal=, an array of them."
             )
         return found.bound(np.asarray(diagonal, dtype=np.float64))
-    kernel, k = classifier._resolved_kernel(), found.n_vectors
+    kernel, k = classifier.kernel_, found.n_vectors
     terms = X.shape[1] * getattr(kernel, "degree", 1) + k + 96
     rounding = terms * float(np.finfo(np.float64).eps)
     rows: Any = ArrayRows(X).to_compare(np.arange(X.shape[0])).astype(np.float64)

@@ -127,7 +127,7 @@ class Compressor:
     """
 
     def __init__(self, classifier: Any) -> None:
-        self.classifier, self.kernel = classifier, classifier._resolved_kernel()
+        self.classifier, self.kernel = classifier, classifier.kernel_
         self.columns: Columns = classifier.columns_
         self.rows = _rows(classifier)
         self.support = np.searchsorted(self.rows, classifier.support_)

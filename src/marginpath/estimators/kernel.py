@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, TypeVar
 
@@ -16,7 +15,7 @@ from ..files.records import register
 from ..gram.base import Gram
 from ..gram.choose import diagonal_of, fits, with_gram
 from ..gram.samples import AnyRows, samples_of
-from ..kernels.functions import Gaussian, Kernel, Laplacian, Polynomial, as_kernel
+from ..kernels.functions import Gaussian, Kernel
 from ..path.path import Status
 from ..prediction import Predictor, predictor_of
 from ..validation.columns import OneVsOne
@@ -25,6 +24,7 @@ from .approximation import ApproximationMixin
 from .base import BasePathClassifier
 from .compression import CompressionMixin
 from .deciding import compiled_sums
+from .kernel_settings import KernelSettingsMixin
 from .path_fit import Choice, Followed, Follower
 from .racing import OnWidth, race_of, width_results
 
@@ -36,7 +36,7 @@ _KERNELS = ("rbf", "poly", "linear", "laplacian", "cosine")
 
 
 @register
-class MarginPathClassifier(ApproximationMixin, CompressionMixin, BasePathClassifier):
+class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionMixin, BasePathClassifier):
     """Large-margin kernel classifier that chooses its own amount of regularization.
 
     One run goes from a heavily regularized classifier to the maximum-margin one, through the SVM at every C;
@@ -130,8 +130,8 @@ class MarginPathClassifier(ApproximationMixin, CompressionMixin, BasePathClassif
         The step that is kept, and the number of steps that were run.
     C_ : float
         1/λ at that step, to compare with scikit-learn's SVC.
-    gamma_ : float or None
-        The kernel's gamma.
+    kernel_, gamma_ : Kernel or None, float or None
+        The kernel, None where its matrix was given; and its gamma.
     method_, schedule_, multi_class_
         What "auto" stood for.
     columns_ : OneVsRest or OneVsOne
@@ -280,11 +280,6 @@ class MarginPathClassifier(ApproximationMixin, CompressionMixin, BasePathClassif
         tags.input_tags.sparse = self.kernel in _KERNELS
         return tags
 
-    @property
-    def support_vectors_(self) -> Any:
-        """The training samples with a coefficient."""
-        return samples_of(self.X_fit_).take(self.support_)
-
     def _check_settings(self, choice: Choice) -> None:
         super()._check_settings(choice)
         if self.gamma == "tuned" and not (self.kernel == "rbf" and choice.has_probabilities):
@@ -306,14 +301,14 @@ class MarginPathClassifier(ApproximationMixin, CompressionMixin, BasePathClassif
     def _diagonal(self, X: Any) -> np.ndarray:
         if self.kernel == "rbf":
             return np.ones(X.shape[0])
-        return diagonal_of(X, self._resolved_kernel())
+        return diagonal_of(X, self.kernel_)
 
     def _search(self, X: Any, follower: Follower) -> Followed:
         if follower.before is None:
             self.__dict__.pop("width_results_", None)
         if self.gamma == "tuned" and follower.before is None:
             return self._search_widths(X, follower)
-        return self._with_gram(X, self._resolved_kernel(), follower.follow)
+        return self._with_gram(X, self.kernel_, follower.follow)
 
     def _with_gram(self, X: Any, kernel: Kernel | None, work: Callable[[Gram], R]) -> R:
         """Work on the Gram matrix of X, by landmarks or in a finer precision where need be."""
@@ -359,35 +354,6 @@ class MarginPathClassifier(ApproximationMixin, CompressionMixin, BasePathClassif
         room = np.empty_like(distances.negative)
         return lambda sigma, work: work(distances.gram(sigma, room, self.constant_))
 
-    def _resolved_gamma(self, X: Any, sample_weight: np.ndarray | None) -> float | None:
-        if self.kernel not in ("rbf", "poly", "laplacian"):
-            return None
-        if self.gamma == "auto":
-            return 1.0 / float(X.shape[1])
-        if self.gamma == "scale":
-            scale = float(X.shape[1] * (samples_of(X).variance(sample_weight) or 1.0))
-            if not np.isfinite(scale):
-                raise ValueError(
-                    f"gamma='scale' divides by the variance of X, which is more than {X.dtype} can hold. "
-                    f"Scale the samples, for example by sklearn.preprocessing.StandardScaler."
-                )
-            return 1.0 / scale
-        return float(self.gamma)
-
-    def _resolved_kernel(self) -> Kernel | None:
-        """Return the kernel; None is a precomputed one."""
-        if self.kernel == "precomputed":
-            return None
-        if callable(self.kernel):
-            return partial(self.kernel, **(self.kernel_params or {}))
-        if self.gamma_ is None:
-            return as_kernel(self.kernel)
-        if self.kernel == "rbf":
-            return Gaussian((2 * self.gamma_) ** -0.5)
-        if self.kernel == "laplacian":
-            return Laplacian(1 / self.gamma_)
-        return Polynomial(self.degree, self.gamma_, self.coef0)
-
     def _begin(self, gram: Gram) -> None:
         self.landmarks_, self.trace_error_ = gram.chosen, gram.trace_error
 
@@ -414,7 +380,7 @@ class MarginPathClassifier(ApproximationMixin, CompressionMixin, BasePathClassif
         return self._product(rows, self.support_vectors_, self.dual_coef_.T) + self.intercept_
 
     def _predictor(self) -> Predictor | None:
-        return predictor_of(self.support_vectors_, self._resolved_kernel())
+        return predictor_of(self.support_vectors_, self.kernel_)
 
     def _decide_by(self, rows: AnyRows, coefficients: Array) -> Array:
         if self.kernel == "precomputed":
@@ -424,6 +390,6 @@ class MarginPathClassifier(ApproximationMixin, CompressionMixin, BasePathClassif
 
     def _product(self, rows: AnyRows, samples: Array, coefficients: Array) -> Array:
         """Return Σ_i k(x, x_i) coef_i over the samples x_i."""
-        kernel = self._resolved_kernel()
+        kernel = self.kernel_
         assert kernel is not None
         return rows.kernel_product(samples, kernel, coefficients)

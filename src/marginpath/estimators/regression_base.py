@@ -21,9 +21,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .. import parallel
 from ..gram.base import Gram
+from ..losses import Absolute, EpsilonInsensitive, Huber, LeastSquares, Quantile, ResidualLoss
 from ..parallel import one_blas_thread
 from ..path.path import Path, Status
-from ..residual_losses import Absolute, EpsilonInsensitive, Huber, LeastSquares, Quantile, ResidualLoss
 from ..schedules import GeometricDecay
 from ..solvers import ResidualSweeps
 from ..validation.cross_validation import SELECTIONS
@@ -40,6 +40,7 @@ class BasePathRegressor(RegressorMixin, BaseEstimator, metaclass=ABCMeta):  # ty
 
     #: What a warm start must find again; None where the last fit was not to be gone on with.
     _definition: dict[str, Any] | None = None
+    X_fit_: Any
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "loss": [StrOptions(set(_LOSSES)), ResidualLoss],

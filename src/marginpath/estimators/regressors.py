@@ -13,14 +13,15 @@ from ..files.records import register
 from ..gram.base import Gram
 from ..gram.choose import choose_gram, diagonal_of
 from ..gram.samples import rows_of, samples_of
-from ..kernels.functions import Gaussian, Kernel, Laplacian, Linear, Polynomial
+from ..kernels.functions import Kernel, Linear
 from ..path.path import Path
 from ..validation.widths import default_widths
+from .kernel_settings import KernelSettingsMixin
 from .regression_base import BasePathRegressor
 
 
 @register
-class MarginPathRegressor(BasePathRegressor):
+class MarginPathRegressor(KernelSettingsMixin, BasePathRegressor):
     """Kernel regression that chooses its own amount of regularization.
 
     One run solves min ½‖w‖² + C Σ ℓ(y_i − f(x_i)) for a C that grows from step to step, each to a duality gap
@@ -141,11 +142,6 @@ class MarginPathRegressor(BasePathRegressor):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    @property
-    def support_vectors_(self) -> Any:
-        """The training samples with a coefficient."""
-        return samples_of(self.X_fit_).take(self.support_)
-
     def __sklearn_tags__(self) -> Any:
         """Say what it takes."""
         tags = super().__sklearn_tags__()
@@ -160,7 +156,7 @@ class MarginPathRegressor(BasePathRegressor):
                 f"{self.kernel!r} and stopping={self.stopping!r}."
             )
         self.gamma_ = self._resolved_gamma(X, sample_weight)
-        self.constant_ = _constant(X, self._resolved_kernel(), sample_weight) if self.fit_intercept else 0.0
+        self.constant_ = _constant(X, self.kernel_, sample_weight) if self.fit_intercept else 0.0
 
     def _follow(self, X: Any, follow: Callable[[Gram], Path], before: Path | None) -> Path:
         if self.gamma != "tuned" or before is not None:
@@ -179,7 +175,7 @@ class MarginPathRegressor(BasePathRegressor):
 
     def _gram(self, X: Any) -> Gram:
         place: dict[str, Any] = {"landmarks": self.landmarks, "seed": self._seed}
-        gram = choose_gram(X, self._resolved_kernel(), constant=self.constant_, **place)
+        gram = choose_gram(X, self.kernel_, constant=self.constant_, **place)
         self.landmarks_ = gram.chosen
         return gram
 
@@ -193,7 +189,7 @@ class MarginPathRegressor(BasePathRegressor):
             return np.asarray(X @ coefficients)
         support = np.flatnonzero(coefficients)
         rows = support if self.landmarks_ is None else self.landmarks_[support]
-        samples, kernel = samples_of(self.X_fit_).take(rows), self._resolved_kernel()
+        samples, kernel = samples_of(self.X_fit_).take(rows), self.kernel_
         assert kernel is not None
         product = rows_of(X).kernel_product(samples, kernel, coefficients[support, None].astype(X.dtype))
         return np.asarray(product)[:, 0]
@@ -203,30 +199,6 @@ class MarginPathRegressor(BasePathRegressor):
         used = np.flatnonzero(coef)
         support = used if self.landmarks_ is None else self.landmarks_[used]
         return {**super()._attributes_at(step), "support_": support, "dual_coef_": coef[used][None]}
-
-    def _resolved_gamma(self, X: Any, sample_weight: np.ndarray | None) -> float | None:
-        if self.kernel not in ("rbf", "poly", "laplacian"):
-            return None
-        if self.gamma == "auto":
-            return 1.0 / float(X.shape[1])
-        if self.gamma in ("scale", "tuned"):
-            return 1.0 / float(X.shape[1] * (samples_of(X).variance(sample_weight) or 1.0))
-        return float(self.gamma)
-
-    def _resolved_kernel(self) -> Kernel | None:
-        """Return the kernel; None is a precomputed one."""
-        if self.kernel == "precomputed":
-            return None
-        if callable(self.kernel):
-            kernel: Kernel = self.kernel
-            return kernel
-        if self.gamma_ is None:
-            return Linear()
-        if self.kernel == "rbf":
-            return Gaussian((2 * self.gamma_) ** -0.5)
-        if self.kernel == "laplacian":
-            return Laplacian(1 / self.gamma_)
-        return Polynomial(self.degree, self.gamma_, self.coef0)
 
 
 @register

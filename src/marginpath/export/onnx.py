@@ -141,7 +141,7 @@ def _scores(graph: _Graph, clf: Any, X: Any) -> Any:
 
 def _of_classes(graph: _Graph, clf: Any, scores: Any) -> Any:
     """Return the wins of classes in pairs and by how much; of each class against the rest, the scores."""
-    if not isinstance(clf.columns_, OneVsOne):
+    if not clf.columns_.in_pairs:
         return scores
     double = import_module("skl2onnx.proto").onnx_proto.TensorProto.DOUBLE
     first, second = (np.eye(len(clf.classes_))[side] for side in clf.columns_.pairs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from base64 import b64decode, b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any, Literal, TypeVar
@@ -58,30 +58,44 @@ def pack(value: Any) -> tuple[Any, dict[str, np.ndarray]]:
     >>> unpack(description, arrays)
     {'a': array([0, 1, 2]), 'b': (1, None)}
     """
-    arrays: dict[str, np.ndarray] = {}
-    names: dict[int, str] = {}
-    shorter: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}  # by id, with the array that has it
+    packer = _Packer()
+    return packer.describe(value), packer.arrays
 
-    def stored(array: np.ndarray) -> str:
+
+def unpack(description: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """Return the value again; raise any kind of exception where it is not described as :func:`pack` does."""
+    return _Unpacker(arrays).restore(description)
+
+
+class _Packer:
+    """Describes values one after the other, and gathers their arrays."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, np.ndarray] = {}
+        self.names: dict[int, str] = {}
+        self.shorter: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}  # by id, with that array
+
+    def stored(self, array: np.ndarray) -> str:
         """Name an array; one that comes again has its name, and stays in ``arrays``, so that its id does."""
-        name = names.setdefault(id(array), f"array{len(arrays)}")
-        arrays[name] = array
+        name = self.names.setdefault(id(array), f"array{len(self.arrays)}")
+        self.arrays[name] = array
         return name
 
-    def describe(value: Any) -> Any:
+    def describe(self, value: Any) -> Any:
+        """Return what JSON can hold of a value."""
         kind = type(value)
         if value is None or kind in (bool, int, float, str):
             return value
         if kind in (list, tuple):
-            return [kind.__name__, [describe(item) for item in value]]
+            return [kind.__name__, [self.describe(item) for item in value]]
         if kind is dict:
-            return ["dict", [[describe(key), describe(item)] for key, item in value.items()]]
+            return ["dict", [[self.describe(key), self.describe(item)] for key, item in value.items()]]
         if isinstance(value, np.ndarray):
             if value.dtype.kind == "O":
-                return ["objects", list(value.shape), [describe(item) for item in value.ravel()]]
-            return described_numbers(value)
+                return ["objects", list(value.shape), [self.describe(item) for item in value.ravel()]]
+            return self._numbers(value)
         if isinstance(value, np.generic):
-            return ["scalar", stored(np.asarray(value))]
+            return ["scalar", self.stored(np.asarray(value))]
         if isinstance(value, slice):
             return ["slice", [value.start, value.stop, value.step]]
         if isinstance(value, np.dtype):
@@ -89,35 +103,29 @@ def pack(value: Any) -> tuple[Any, dict[str, np.ndarray]]:
         if isinstance(value, type) and issubclass(value, np.generic):
             return ["type", np.dtype(value).str]
         if kind.__name__ in _SPARSE:
-            parts = [stored(part) for part in (value.data, value.indices, value.indptr)]
+            parts = [self.stored(part) for part in (value.data, value.indices, value.indptr)]
             return ["sparse", kind.__name__, parts, list(value.shape)]
-        return described_record(value)
+        return self._record(value)
 
-    def described_numbers(value: np.ndarray) -> Any:
+    def _numbers(self, value: np.ndarray) -> Any:
         if _is_mostly_zero(value):
             order: Literal["C", "F"] = "C" if value.flags.c_contiguous else "F"
             flat = value.ravel(order=order)
             used = flat.view(np.uint64) != 0
-            parts = [described_whole(part) for part in (np.packbits(used), flat[used])]
+            parts = [self._whole(part) for part in (np.packbits(used), flat[used])]
             return ["few", list(value.shape), order, *parts]
-        return described_whole(value)
+        return self._whole(value)
 
-    def described_whole(value: np.ndarray) -> Any:
-        if id(value) not in shorter:
-            shorter[id(value)] = (value, narrowed(value))
-        kept = value if (small := shorter[id(value)][1]) is None else small
+    def _whole(self, value: np.ndarray) -> Any:
+        if id(value) not in self.shorter:
+            self.shorter[id(value)] = (value, narrowed(value))
+        small = self.shorter[id(value)][1]
+        kept, wide = (value, []) if small is None else (small, [value.dtype.str])
         if kept.nbytes <= _INLINE and kept.dtype.kind in "biuf" and kept.flags.c_contiguous:
-            text = b64encode(kept.tobytes()).decode()
-            return [
-                "bytes",
-                kept.dtype.str,
-                list(kept.shape),
-                text,
-                *([] if small is None else [value.dtype.str]),
-            ]
-        return ["array", stored(value)] if small is None else ["wide", stored(small), value.dtype.str]
+            return ["bytes", kept.dtype.str, list(kept.shape), b64encode(kept.tobytes()).decode(), *wide]
+        return ["wide" if wide else "array", self.stored(kept), *wide]
 
-    def described_record(value: Any) -> Any:
+    def _record(self, value: Any) -> Any:
         cls = type(value)
         if not is_registered(cls):
             raise TypeError(
@@ -127,27 +135,50 @@ def pack(value: Any) -> tuple[Any, dict[str, np.ndarray]]:
         if isinstance(value, Enum):
             return ["enum", cls.__name__, value.value]
         if isinstance(value, dict):
-            return ["columns", cls.__name__, {name: stored(np.asarray(x)) for name, x in value.items()}]
+            return ["columns", cls.__name__, {name: self.stored(np.asarray(x)) for name, x in value.items()}]
         names = [f.name for f in fields(value)] if is_dataclass(value) else list(vars(value))
-        return ["record", cls.__name__, {name: describe(getattr(value, name)) for name in names}]
-
-    return describe(value), arrays
+        return ["record", cls.__name__, {name: self.describe(getattr(value, name)) for name in names}]
 
 
-def unpack(description: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """Return the value again; raise any kind of exception where it is not described as :func:`pack` does."""
+class _Unpacker:
+    """Makes values of their descriptions, and of arrays."""
 
-    def restore(description: Any) -> Any:
+    def __init__(self, arrays: dict[str, np.ndarray]) -> None:
+        self.arrays = arrays
+        self.makers: dict[str, Callable[..., Any]] = {
+            "list": self._items,
+            "tuple": lambda items: tuple(self._items(items)),
+            "dict": lambda items: {self.restore(key): self.restore(item) for key, item in items},
+            "array": lambda name: arrays[name],
+            "bytes": _from_bytes,
+            "few": lambda shape, order, *parts: _from_few(shape, order, *self._items(parts)),
+            "wide": lambda name, dtype: _widened(arrays[name], dtype),
+            "scalar": lambda name: _scalar(arrays[name]),
+            "objects": lambda shape, items: _objects(shape, self._items(items)),
+            "slice": _slice,
+            "dtype": _dtype,
+            "type": lambda name: _dtype(name).type,
+            "sparse": lambda cls, parts, shape: _sparse(cls, [arrays[part] for part in parts], shape),
+            "enum": self._enum,
+            "columns": self._columns,
+            "record": self._record,
+        }
+
+    def restore(self, description: Any) -> Any:
+        """Return the value that was described."""
         if not isinstance(description, list):
             if isinstance(description, dict):
                 raise ValueError("A value is described by names alone.")
             return description
         kind, *rest = description
-        return makers[kind](*rest)
+        return self.makers[kind](*rest)
 
-    def restored_record(name: Any, values: dict[str, Any]) -> Any:
+    def _items(self, descriptions: Iterable[Any]) -> list[Any]:
+        return [self.restore(each) for each in descriptions]
+
+    def _record(self, name: Any, values: dict[str, Any]) -> Any:
         cls: type[Any] = class_named(name)
-        state = {key: restore(value) for key, value in values.items()}
+        state = {key: self.restore(value) for key, value in values.items()}
         if is_dataclass(cls):
             check_fields(cls, state)
             return cls(**state)
@@ -157,37 +188,17 @@ def unpack(description: Any, arrays: dict[str, np.ndarray]) -> Any:
         value.__dict__.update(state)
         return value
 
-    def restored_columns(name: Any, columns: dict[str, Any]) -> Any:
+    def _columns(self, name: Any, columns: dict[str, Any]) -> Any:
         cls = class_named(name)
         if not issubclass(cls, dict):
             raise ValueError(f"A {name} has no columns.")
-        return cls({key: list(arrays.pop(array)) for key, array in columns.items()})  # at most once each
+        return cls({key: list(self.arrays.pop(array)) for key, array in columns.items()})  # at most once each
 
-    def restored_enum(name: Any, value: Any) -> Any:
+    def _enum(self, name: Any, value: Any) -> Any:
         cls = class_named(name)
         if not issubclass(cls, Enum):
             raise ValueError(f"{name} has no words.")
         return cls(value)
-
-    makers: dict[str, Callable[..., Any]] = {
-        "list": lambda items: [restore(item) for item in items],
-        "tuple": lambda items: tuple(restore(item) for item in items),
-        "dict": lambda items: {restore(key): restore(item) for key, item in items},
-        "array": lambda name: arrays[name],
-        "bytes": _from_bytes,
-        "few": lambda shape, order, bits, values: _from_few(shape, order, restore(bits), restore(values)),
-        "wide": lambda name, dtype: _widened(arrays[name], dtype),
-        "scalar": lambda name: _scalar(arrays[name]),
-        "objects": lambda shape, items: _objects(shape, [restore(item) for item in items]),
-        "slice": _slice,
-        "dtype": _dtype,
-        "type": lambda name: _dtype(name).type,
-        "sparse": lambda cls, parts, shape: _sparse(cls, [arrays[part] for part in parts], shape),
-        "enum": restored_enum,
-        "columns": restored_columns,
-        "record": restored_record,
-    }
-    return restore(description)
 
 
 def narrowed(array: np.ndarray) -> np.ndarray | None:

@@ -5,10 +5,19 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from ..kernels.functions import Biased, Cosine, Gaussian, Laplacian, Linear, Polynomial
-from ..losses import Exponential, Hinge, Logistic, SquaredHinge
+from ..losses import (
+    Absolute,
+    EpsilonInsensitive,
+    Exponential,
+    Hinge,
+    Huber,
+    LeastSquares,
+    Logistic,
+    Quantile,
+    SquaredHinge,
+)
 from ..momentum import FunctionRestart, GradientRestart, Inertia
 from ..regularizers import ElasticNet, Ridge
-from ..residual_losses import Absolute, EpsilonInsensitive, Huber, LeastSquares, Quantile
 from ..schedules import Constant, GeometricDecay, LogDecay, PowerDecay
 from ..solvers import (
     ClusterSweeps,

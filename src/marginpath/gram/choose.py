@@ -11,12 +11,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..arrays import Array, all_finite, as_floating, namespace, to_numpy, with_columns
-from ..devices import free_bytes, is_out_of_memory, on_gpu, release, torch_device
 from ..kernels.functions import Kernel, Linear, as_kernel, biased
 from .base import Gram
 from .cluster import ClusterLandmarkGram, Rows, gram_of
 from .device import DeviceTiledGram
 from .filling import matrix_bytes
+from .gpu import free_bytes, is_out_of_memory, on_gpu, release, torch_device
 from .landmarks import LandmarkGram, landmark_gram
 from .memory import available_memory
 from .precision import as_precision, next_finer

@@ -11,12 +11,13 @@ import numpy as np
 
 from ..arrays import Array, as_floating, blocks, is_numpy, namespace, take_rows, to_numpy
 from ..kernels.functions import Kernel, Laplacian, ProductKernel
-from ..parallel import for_each, product
+from ..parallel import for_each
 from .base import SLACK, Gram, matching
 from .compensated import compensated_product, relative_error
 from .filling import check_positive_semidefinite, fill_from_callable, fill_symmetric, require_memory
 from .fingerprints import fingerprint, row_codes
 from .precision import PRECISIONS, Precision, as_precision
+from .products import product
 
 _ROWS = 64  # gathered at a time
 

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..arrays import Array, as_floating, blocks, device, namespace, take_rows
-from ..devices import is_out_of_memory, torch_device
 from ..kernels.functions import Biased, Gaussian, Kernel, as_kernel
 from . import fused
 from .base import Gram
 from .fingerprints import fingerprint, row_codes
+from .gpu import is_out_of_memory, torch_device
 from .precision import as_precision
 from .tiled import kernel_product, kernel_roots, kernel_rounding
 
@@ -146,7 +146,7 @@ class DeviceTiledGram(Gram):
     @property
     def fused(self) -> bool:
         """Whether products take one pass."""
-        return isinstance(self._tiles, FusedTiles)
+        return self._tiles is not self._accurate
 
     @cached_property
     def diagonal(self) -> Array:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, all_finite, blocks, device, is_numpy, namespace, to_numpy
-from ..devices import free_bytes, on_gpu
 from ..kernels.functions import Kernel, Laplacian, ProductKernel
 from ..parallel import for_each
 from .fingerprints import data_digest, row_codes
+from .gpu import free_bytes, on_gpu
 from .memory import available_memory
 from .spectrum import lanczos, seed_of
 

@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..arrays import Array, blocks, device, namespace, to_numpy
-from ..devices import on_gpu
+from .gpu import on_gpu
 
 _WORDS, _GPU_WORDS = 2**16, 2**26  # at a time: what stays in the cache of a core, or keeps a GPU busy
 

@@ -14,10 +14,11 @@ import scipy.linalg
 
 from ..arrays import Array, as_floating, blocks, device, namespace, take_columns, take_rows, to_numpy
 from ..kernels.functions import Kernel, as_kernel
-from ..parallel import for_each, one_blas_thread, transposed_product
+from ..parallel import for_each, one_blas_thread
 from .base import Gram
 from .linear import LinearCross, LinearGram
 from .precision import PRECISIONS, Precision, as_precision
+from .products import transposed_product
 from .tiled import kernel_diagonal
 
 _CANDIDATES = 10  # rows, for every landmark, among which they are chosen

@@ -11,10 +11,11 @@ import scipy.sparse as sp
 
 from ..arrays import Array, as_floating, blocks, device, namespace, take_rows, to_numpy
 from ..kernels.functions import Linear, squared_norms
-from ..parallel import for_each, product, transposed_product
+from ..parallel import for_each
 from .base import Enclosure, Gram, matching
 from .compensated import compensated_product, relative_error
 from .fingerprints import fingerprint, row_codes
+from .products import product, transposed_product
 
 _EPS = float(np.finfo(np.float64).eps)
 _TINY = 4 * float(np.finfo(np.float64).smallest_subnormal)

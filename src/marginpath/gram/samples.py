@@ -14,15 +14,15 @@ import scipy.sparse as sp
 from array_api_compat import is_array_api_obj
 
 from ..arrays import Array, beside, blocks, is_numpy, namespace, take_rows, to_numpy
-from ..devices import on_gpu
 from ..kernels.functions import Kernel
-from ..parallel import product
 from .cluster import Rows, collected, is_dask, load_rows, map_rows
 from .cluster.kernel import kernel_product
 from .cluster.loading import as_dask_array
 from .cluster.mapping import columns_of, times
 from .fingerprints import row_codes
+from .gpu import on_gpu
 from .memory import available_memory
+from .products import product
 from .tiled import TiledCross
 
 _MAIN_MEMORY = (

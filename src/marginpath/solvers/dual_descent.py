@@ -7,11 +7,10 @@ import warnings
 from dataclasses import dataclass, field, replace
 
 from ..arrays import Array
-from ..losses import Hinge, Loss
+from ..losses import Hinge, Loss, ResidualLoss
 from ..momentum import FunctionRestart, Momentum, Restart
 from ..problem import Problem
 from ..regularizers import Regularizer, Ridge
-from ..residual_losses import ResidualLoss
 from ..schedules import Schedule, box_size
 from .base import State
 from .starting import starting_point
@@ -83,17 +82,27 @@ class DualDescent:
             )
         if not (self.momentum is None or callable(self.momentum)):
             raise TypeError(f"momentum must be None, Inertia(alpha) or a callable, got {self.momentum!r}.")
-        plain = isinstance(self.loss, Hinge) and isinstance(self.regularizer, Ridge)
+        plain = isinstance(self.loss, Hinge) and self.is_ridge
         if isinstance(self.momentum, FunctionRestart) and not plain:
             raise TypeError(
                 f"FunctionRestart needs the dual of the hinge loss with Ridge(), got {self.loss!r} and "
                 f"{self.regularizer!r}. Use GradientRestart()."
             )
 
+    @property
+    def is_ridge(self) -> bool:
+        """Whether R = ‖w‖²/2, so that scores are linear in u and any kernel will do."""
+        return isinstance(self.regularizer, Ridge)
+
+    @property
+    def restart(self) -> Restart | None:
+        """The momentum, where it is one that starts anew."""
+        return self.momentum if isinstance(self.momentum, Restart) else None
+
     def init(self, problem: Problem, start: Array | None = None) -> DualDescentState:
         """Start at u = 0, or at a given u; the first update brings it into the box."""
         problem.check_loss(self.loss)
-        if not isinstance(self.regularizer, Ridge) and problem.gram.space != "features":
+        if not self.is_ridge and problem.gram.space != "features":
             raise TypeError(
                 f"{self.regularizer!r} needs features, but this Gram matrix has none; a kernel can have "
                 f"Ridge() alone. Use Gram.linear(X)."
@@ -134,7 +143,7 @@ class DualDescent:
             step_size=γ,
             size=b,
         )
-        return _restarted(problem, after, q, self.momentum) if isinstance(self.momentum, Restart) else after
+        return after if self.restart is None else _restarted(problem, after, q, self.restart)
 
     def weights(self, problem: Problem, state: State) -> Array:
         """Return w = ∇R*(−Zᵀu), of a problem with features."""
@@ -142,20 +151,20 @@ class DualDescent:
 
     def _scores(self, problem: Problem, u: Array) -> Array:
         """Return −X w."""
-        if isinstance(self.regularizer, Ridge):
+        if self.is_ridge:
             return problem.scores(u)
         X = problem.gram.features
         return X @ -self.regularizer.gradient_conjugate(-(X.T @ (problem.Y * u)))
 
     def _scores_at(self, problem: Problem, state: DualDescentState, q: Array, α: Array | float) -> Array:
         """Return the scores of q: without a product where they are linear in u, or q is u itself."""
-        if isinstance(self.regularizer, Ridge) or self.momentum is None:
+        if self.is_ridge or self.momentum is None:
             return state.scores + α * (state.scores - state.previous_scores)
         return self._scores(problem, q)
 
     def _factor(self, t: int, state: DualDescentState) -> Array | float:
-        if isinstance(self.momentum, Restart):
-            return self.momentum.factor(state.age + 1)
+        if self.restart is not None:
+            return self.restart.factor(state.age + 1)
         return 0.0 if self.momentum is None else self.momentum(t)
 
 

@@ -72,8 +72,7 @@ class FoldModels:
 
     def decisions(self, classifier: Any, X: Any, fold: int) -> np.ndarray:
         """Return the decision values of the classes by a fold's model, (rows,) for two classes."""
-        values = classifier._decide_by(classifier._validated(X), self.coefficients[:, fold])
-        return np.asarray(classifier._squeezed(values + self.intercepts[fold]))
+        return np.asarray(classifier.decisions_of(X, self.coefficients[:, fold], self.intercepts[fold]))
 
     def agree(self, classifier: Any) -> bool:
         """Whether they say of the rows they did not see what the fit says that they do."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -25,11 +26,16 @@ class OneVsRest:
     """
 
     n_classes: int
+    in_pairs: ClassVar[bool] = False
 
     @property
     def n_columns(self) -> int:
         """The number of columns."""
         return 1 if self.n_classes == 2 else self.n_classes
+
+    def names(self, classes: Sequence[str]) -> list[str]:
+        """Return what each column decides: a class against the rest, or which of two."""
+        return [" or ".join(classes)] if self.n_columns == 1 else list(classes)
 
     def signs(self, codes: np.ndarray) -> np.ndarray:
         """Return the labels (n, columns) of classes 0, 1, …."""
@@ -61,6 +67,7 @@ class OneVsOne:
     """
 
     n_classes: int
+    in_pairs: ClassVar[bool] = True
 
     @property
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
@@ -72,6 +79,10 @@ class OneVsOne:
     def n_columns(self) -> int:
         """The number of pairs."""
         return self.n_classes * (self.n_classes - 1) // 2
+
+    def names(self, classes: Sequence[str]) -> list[str]:
+        """Return what each column decides: which of two classes."""
+        return [f"{classes[a]} or {classes[b]}" for a, b in zip(*self.pairs, strict=True)]
 
     def signs(self, codes: np.ndarray) -> np.ndarray:
         """Return the labels (n, columns) of classes 0, 1, …."""

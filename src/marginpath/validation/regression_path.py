@@ -12,12 +12,11 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from ..arrays import Array, to_numpy
 from ..gram.base import Gram
 from ..gram.landmarks import landmark_observer
+from ..losses import ResidualLoss
 from ..path.path import Path
 from ..path.run import resume, run
 from ..path.stopping import NoImprovement
-from ..problem import Problem
-from ..regression_problem import RegressionProblem
-from ..residual_losses import LeastSquares, Quantile, ResidualLoss
+from ..problem import Problem, RegressionProblem
 from ..solvers import ResidualSweeps
 from ..solvers.base import State
 from .cross_validation import SELECTIONS, smoothed
@@ -167,7 +166,8 @@ def regression_score(
 
     Examples
     --------
-    >>> regression_score(np.array([1.0, 2.0]), np.array([1.0, 4.0]), LeastSquares())
+    >>> import marginpath as mp
+    >>> regression_score(np.array([1.0, 2.0]), np.array([1.0, 4.0]), mp.LeastSquares())
     -2.0
     """
     cost = _COSTS.get(scoring) if isinstance(scoring, str) else None
@@ -177,10 +177,7 @@ def regression_score(
         scorer = get_scorer(scoring)
         extra = {"sample_weight": weight} if weight is not None and takes_weight(scorer) else {}
         return float(scorer(_Predicted(predicted), predicted, y, **extra))
-    if cost is None:
-        cost = np.square if isinstance(loss, LeastSquares) else np.abs
-        cost = loss.value if isinstance(loss, Quantile) else cost
-    values = cost(y - predicted)
+    values = (cost or loss.error)(y - predicted)
     if weight is not None and not weight.any():
         weight = None
     return -float(np.average(values, weights=weight))
@@ -191,18 +188,18 @@ def location(y: np.ndarray, weight: np.ndarray, loss: ResidualLoss) -> float:
 
     Examples
     --------
+    >>> import marginpath as mp
     >>> y, weight = np.array([0.0, 1.0, 5.0]), np.array([1.0, 1.0, 2.0])
-    >>> [location(y, weight, loss) for loss in (LeastSquares(), Quantile(0.25))]
+    >>> [location(y, weight, loss) for loss in (mp.LeastSquares(), mp.Quantile(0.25))]
     [2.75, 0.0]
     """
     if not weight.any():
         return 0.0
-    if isinstance(loss, LeastSquares):
+    if loss.share is None:
         return float(np.average(y, weights=weight))
-    share = loss.quantile if isinstance(loss, Quantile) else 0.5
     order = np.argsort(y, kind="stable")
     below = np.cumsum(weight[order])
-    return float(y[order][np.searchsorted(below, share * below[-1] * (1 - 1e-12))])
+    return float(y[order][np.searchsorted(below, loss.share * below[-1] * (1 - 1e-12))])
 
 
 class _Predicted(RegressorMixin, BaseEstimator):  # type: ignore[misc]

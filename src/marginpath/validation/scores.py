@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from ..arrays import Array, is_numpy, to_numpy
 from ..problem import Problem
 from ..solvers.base import State
-from .columns import Columns, OneVsOne
+from .columns import Columns
 from .folds import HeldOut
 
 
@@ -41,7 +41,7 @@ class OutOfFold:
         if not is_numpy(state.scores):
             return self._where_they_are(state).decisions(state.scores)
         scores = self._by_column(state.scores)
-        dtype = np.float32 if isinstance(self.columns, OneVsOne) else scores.dtype
+        dtype = np.float32 if self.columns.in_pairs else scores.dtype
         values = np.full(scores.shape[:2], np.nan, dtype=dtype)
         for j, test in enumerate(self.splits):
             values[test] = -scores[test, :, j]

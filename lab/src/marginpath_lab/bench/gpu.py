@@ -20,8 +20,8 @@ import marginpath as mp
 from marginpath import datasets, parallel
 from marginpath.arrays import to_numpy
 from marginpath.datasets import Dataset
-from marginpath.devices import torch_device
 from marginpath.gram.device import DeviceTiledGram
+from marginpath.gram.gpu import torch_device
 from marginpath.validation.columns import class_signs
 from marginpath.validation.cross_validation import CrossValidatedPath, PathValidation
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from .options import KERNELS, KINDS, LOSSES, SELECTIONS, STOPPING
 from .talking import tell
@@ -14,6 +14,7 @@ from .talking import tell
 if TYPE_CHECKING:
     from ..modelfile import Model
     from ..tables import Table
+    from .groups import Columns, Reading, ShortPath
 
 #: Seconds between two lines of progress where there is no terminal to draw on.
 SECONDS = 5.0
@@ -57,6 +58,17 @@ class Settings:
             if value not in words:
                 raise NotThere(f"{name} {value} is none of {', '.join(words)}.")
         _gamma(self.gamma)
+
+    @classmethod
+    def of(cls, reading: Reading, columns: Columns, path: ShortPath) -> Self:
+        """Return what the groups of options say together."""
+        return cls(
+            **vars(path),
+            kinds=kinds(columns.categorical, columns.as_kind),
+            missing=tuple(reading.missing or ()),
+            rare=columns.rare,
+            rare_below=columns.rare_below,
+        )
 
     @property
     def gamma_value(self) -> str | float:

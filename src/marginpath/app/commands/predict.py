@@ -54,7 +54,6 @@ def predict(
         if out is not None:
             writable(out)
         from ..modelfile import Model
-        from ..regressionmodel import RegressionModel
 
         fitted: Any = Model.load(model)
         table = read_for(fitted, data, format, missing or (), encoding)
@@ -62,8 +61,7 @@ def predict(
             if remark:
                 tell(f"Note: {remark}")
         X = fitted.prepared(table)
-        is_regression = isinstance(fitted, RegressionModel)
-        columns = (quantities.predictions if is_regression else predictions)(fitted, X, at)
+        columns = (quantities.predictions if fitted.is_regression else predictions)(fitted, X, at)
         if with_data and not table.is_sparse:
             columns = _with_data(table) | columns
         text = json.dumps(columns, ensure_ascii=False) if as_json else _csv(columns)
@@ -72,7 +70,7 @@ def predict(
         else:
             out.write_text(text, encoding="utf-8")
             tell(f"Written: {out}, {table.n_rows} rows.")
-        tell_error = quantities.tell_error if is_regression else _tell_error
+        tell_error = quantities.tell_error if fitted.is_regression else _tell_error
         tell_error(columns["prediction"], table, seen=fitted.is_fitted_on(X))
 
 

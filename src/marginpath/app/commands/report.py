@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from ..tables.reading import NotThere, Table, Unusable, read
-from . import fitting, options
+from ..tables.reading import NotThere, Table, Unusable
+from . import fitting, groups
 from .predict import read_for
 from .talking import remarked, say, tell, told_plainly, writable
 
@@ -27,10 +26,14 @@ marginpath report flowers.csv --target species
 marginpath report flowers.model --plane petal_length,petal_width"""
 
 
+@groups.with_groups
 def report(
     first: Annotated[
         Path, typer.Argument(metavar="MODEL|DATA", help="A model; or a table to fit first, with --target.")
     ],
+    reading: groups.Reading,
+    columns: groups.Columns,
+    path: groups.ShortPath,
     data: Annotated[
         Path | None,
         typer.Argument(metavar="[DATA]", help="With a model: rows with their classes to judge it by."),
@@ -48,38 +51,13 @@ def report(
             "--test", min=0, max=0.9, help="With DATA alone: the share of rows to keep for the test."
         ),
     ] = 0.25,
-    target: options.Target = None,
-    drop: options.Drop = None,
-    categorical: options.Categorical = None,
-    as_kind: options.As = None,
-    missing: options.Missing = None,
-    rare: options.Rare = "drop",
-    rare_below: options.RareBelow = 2,
-    impute: options.Impute = False,
-    format: options.Format = None,
-    encoding: options.Encoding = None,
-    kernel: options.Kernel = "auto",
-    gamma: options.Gamma = None,
-    cv: options.Folds = 5,
-    balanced: options.Balanced = False,
-    seed: options.Seed = 0,
 ) -> None:
     """Write a page that shows a path step by step: errors, margins, boundary, and labels to check.
 
     It is one html file that needs no network. Open it in any browser and move the slider.
     """
     with told_plainly():
-        settings = fitting.Settings(
-            kernel=kernel,
-            gamma=gamma,
-            cv=cv,
-            balanced=balanced,
-            seed=seed,
-            kinds=fitting.kinds(categorical, as_kind),
-            missing=tuple(missing or ()),
-            rare=rare,
-            rare_below=rare_below,
-        )
+        settings = fitting.Settings.of(reading, columns, path)
         writable(out)
         if not first.exists():
             raise FileNotFoundError(f"There is no file {first}.")
@@ -94,11 +72,9 @@ def report(
                 raise NotThere(
                     f"The page is about classes, and {first.name} is a regression: see marginpath inspect."
                 )
-            judged = None if data is None else _judged(model, data, missing or (), format, encoding)
+            judged = None if data is None else _judged(model, data, reading)
         else:
-            table = read(
-                first, target, drop=drop or (), missing=missing or (), format=format, encoding=encoding
-            )
+            table = reading.read(first)
             with remarked():
                 model, judged = _fitted(table, settings, test)
         pages.write(model, out, judged, pair)
@@ -106,10 +82,8 @@ def report(
         say(f"Page: {out} ({summary.size_of(out)}). Open it in a browser.")
 
 
-def _judged(
-    model: Model, data: Path, missing: Sequence[str], format: str | None, encoding: str | None
-) -> Table:
-    table = read_for(model, data, format, missing, encoding)
+def _judged(model: Model, data: Path, reading: groups.Reading) -> Table:
+    table = read_for(model, data, reading.format, reading.missing or (), reading.encoding)
     if table.y is None:
         raise NotThere(
             f"{data.name} has no column {model.target!r} with the true classes, which a report compares with."

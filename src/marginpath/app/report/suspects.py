@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ...validation.columns import OneVsOne
 from ..modelfile import Model
 
 
@@ -48,7 +47,7 @@ def suspicion(model: Model) -> Suspicion:
         decision = clf.decision_function(clf.X_fit_)
     contradiction, suggested = _contradiction(np.nan_to_num(decision), codes, n_classes)
     weights = -clf.models_.u(clf.n_iter_)
-    if isinstance(clf.columns_, OneVsOne):  # a row is in many pairs
+    if clf.columns_.in_pairs:  # a row is in many pairs
         own, weight = None, weights.max(axis=1)
     else:
         own = np.zeros_like(codes) if n_classes == 2 else codes

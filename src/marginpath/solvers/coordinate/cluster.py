@@ -13,22 +13,15 @@ from ...arrays import Array
 from ...gram.cluster.rows import Rows, total
 from ...gram.linear import LinearGram
 from ...problem import Problem
-from ...schedules import GeometricDecay, Schedule, box_size
-from ..base import State
-from ..starting import check_settings, first_lambda, require_zero
-from .descent import _LARGEST
+from ...schedules import Schedule
+from ..starting import check_settings, require_zero
+from .descent import CoordinateDescentState
 from .spaces import FeatureSpace, Sweeps, SweepState, raise_bound, summed_anew
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClusterSweepsState(State):
+class ClusterSweepsState(CoordinateDescentState):
     """A state with its field and aggregate (d, k) in float64, and where its schedule starts and stands."""
-
-    field: Array
-    aggregate: Array
-    counted: Array
-    start: float
-    size: float
 
 
 @dataclass(frozen=True)
@@ -77,24 +70,12 @@ class ClusterSweeps:
         features = _features(problem)
         aggregate = _field(features, problem.Y * problem.mass)
         scores = features.product(aggregate.astype(features.dtype))
-        return ClusterSweepsState(
-            t=0,
-            u=np.zeros_like(problem.Y),
-            scores=np.zeros_like(problem.Y),
-            bound=problem.box_size(0.0),
-            field=np.zeros_like(aggregate),
-            aggregate=aggregate,
-            counted=np.asarray(np.count_nonzero(problem.mass, axis=0)),
-            start=first_lambda(problem, scores),
-            size=0.0,
-        )
+        return ClusterSweepsState.at_zero(problem, aggregate, scores)
 
     def step(self, problem: Problem, state: ClusterSweepsState) -> ClusterSweepsState:
         """Raise the bound to b_{t+1}, then sweep in rounds."""
         t, features = state.t + 1, _features(problem)
-        schedule = self.schedule or GeometricDecay(state.start * self.ratio, self.ratio)
-        size = box_size(schedule, t, state.size)
-        bound = problem.box_size(size if size < _LARGEST[problem.Y.dtype.name] else np.inf)
+        size, bound = state.next_box(problem, self.schedule, self.ratio)
 
         u, f, g = (np.array(x) for x in (state.u, state.field, state.aggregate))
         raise_bound(u, f, g, problem.mass, state.bound, bound)

@@ -94,22 +94,32 @@ def kernel_sweep(
             if still:
                 break
         for j in range(k):
-            count[j], crossings[j] = 0, 0
-            for c in range(block.size):
-                i, at, old = block[c], where[first + c], before[j, c]
-                y, new, low = Y[j, i], u[j, i], -b[j] * mass[j, i]
-                if new == old:
-                    continue
-                moved[j, count[j]], steps[j, count[j]] = at, y * (np.float64(new) - np.float64(old))
-                count[j] += 1
-                if old == low or new == low:
-                    change = (-y if old == low else y) * mass[j, i]
-                    crossed[j, crossings[j]], changes[j, crossings[j]] = at, change
-                    crossings[j] += 1
+            lists = moved[j], steps[j], crossed[j], changes[j]
+            count[j], crossings[j] = _list(block, where[first:], Y[j], mass[j], b[j], before[j], u[j], lists)
         for m in range(0, n, _PIECE):
             for j in range(k):
                 add_rows(rows, moved[j, : count[j]], steps[j], f[j, m : m + _PIECE], m)
                 add_rows(rows, crossed[j, : crossings[j]], changes[j], g[j, m : m + _PIECE], m)
+
+
+@_jit
+def _list(
+    block: Any, where: Any, y: Any, mass: Any, b: Any, before: Any, u: Any, lists: Any
+) -> tuple[int, int]:
+    """List the rows of a block that moved, with their steps, and those that met the bound or left it."""
+    moved, steps, crossed, changes = lists
+    count, crossings = 0, 0
+    for c in range(block.size):
+        i, old = block[c], before[c]
+        new, low = u[i], -b * mass[i]
+        if new == old:
+            continue
+        moved[count], steps[count] = where[c], y[i] * (np.float64(new) - np.float64(old))
+        count += 1
+        if old == low or new == low:
+            crossed[crossings], changes[crossings] = where[c], (-y[i] if old == low else y[i]) * mass[i]
+            crossings += 1
+    return count, crossings
 
 
 @_jit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from ...arrays import Array
 from ...problem import Problem
 from ...schedules import GeometricDecay, Schedule, box_size
 from ..starting import check_settings, first_lambda, require_zero
-from .spaces import KernelSpace, Sweeps, SweepState, order_by_runs, space_of, summed_anew
+from .spaces import Sweeps, SweepState, order_by_runs, space_of, summed_anew
 
 _LARGEST = {"float32": 1e18, "float64": 1e150}  # box sizes past which there is no box
 
@@ -22,6 +23,27 @@ class CoordinateDescentState(SweepState):
 
     start: float
     size: float
+
+    @classmethod
+    def at_zero(cls, problem: Problem, aggregate: Array, scores: Array) -> Self:
+        """Return u = 0, every sample at the bound of the empty box; scores are those of the aggregate."""
+        return cls(
+            t=0,
+            u=np.zeros_like(problem.Y),
+            scores=np.zeros_like(problem.Y),
+            bound=problem.box_size(0.0),
+            field=np.zeros_like(aggregate),
+            aggregate=aggregate,
+            counted=np.asarray(np.count_nonzero(problem.mass, axis=0)),
+            start=first_lambda(problem, scores),
+            size=0.0,
+        )
+
+    def next_box(self, problem: Problem, schedule: Schedule | None, ratio: float) -> tuple[float, Array]:
+        """Return b_{t+1}, and that of every column; by default b grows by the ratio."""
+        schedule = schedule or GeometricDecay(self.start * ratio, ratio)
+        size = box_size(schedule, self.t + 1, self.size)
+        return size, problem.box_size(size if size < _LARGEST[problem.Y.dtype.name] else np.inf)
 
 
 @dataclass(frozen=True)
@@ -92,28 +114,16 @@ class CoordinateDescent:
         space = space_of(problem.gram)
         aggregate = space.field(problem.Y * problem.mass)
         scores = space.scores(aggregate).astype(np.float64)
-        return CoordinateDescentState(
-            t=0,
-            u=np.zeros_like(problem.Y),
-            scores=np.zeros_like(problem.Y),
-            bound=problem.box_size(0.0),
-            field=np.zeros_like(aggregate),
-            aggregate=aggregate,
-            counted=np.asarray(np.count_nonzero(problem.mass, axis=0)),
-            start=first_lambda(problem, scores),
-            size=0.0,
-        )
+        return CoordinateDescentState.at_zero(problem, aggregate, scores)
 
     def step(self, problem: Problem, state: CoordinateDescentState) -> CoordinateDescentState:
         """Raise the bound to b_{t+1}, then sweep."""
         t = state.t + 1
-        schedule = self.schedule or GeometricDecay(state.start * self.ratio, self.ratio)
-        size = box_size(schedule, t, state.size)
-        bound = problem.box_size(size if size < _LARGEST[problem.Y.dtype.name] else np.inf)
+        size, bound = state.next_box(problem, self.schedule, self.ratio)
         space = space_of(problem.gram)
 
         n, rngs = problem.shape[0], [np.random.default_rng([self.seed, t, s]) for s in range(self.sweeps)]
-        by_runs = self.passes > 1 and isinstance(space, KernelSpace)
+        by_runs = self.passes > 1 and space.by_runs
         orders = [order_by_runs(n, rng) if by_runs else rng.permutation(n) for rng in rngs]
         sweeps = Sweeps(orders, self.tol, self.passes)
         u, f, g = space.advance(problem, state, bound, sweeps, self.threads or parallel.available())

@@ -58,6 +58,8 @@ class Sweeps(NamedTuple):
 class KernelSpace:
     """Fields in sample space: f = K(Y∘u) is the scores."""
 
+    by_runs = True  # neighbours share the rows that are lent
+
     def __init__(self, gram: Gram) -> None:
         self.gram = gram
 
@@ -113,6 +115,8 @@ class FeatureSpace:
     There may be many features, so that fields are kept column by column: cutting them into cache lines is a
     large part of a step otherwise.
     """
+
+    by_runs = False
 
     def __init__(self, gram: Gram) -> None:
         self.gram = gram

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from ... import parallel
 from ...arrays import Array, blocks
 from ...gram.base import Gram
-from ...regression_problem import RegressionProblem
-from ...residual_losses import ResidualLoss
+from ...losses import ResidualLoss
+from ...problem import RegressionProblem
 from .working_sets import Column, solve
 
 _PASSES = 3  # through each block of a kernel sweep: a step is cheap, reading a row of K is not

@@ -9,9 +9,8 @@ from typing import Any, cast
 import numpy as np
 
 from ...arrays import Array
-from ...problem import Problem
-from ...regression_problem import RegressionProblem
-from ...residual_losses import LeastSquares, ResidualLoss
+from ...losses import LeastSquares, ResidualLoss
+from ...problem import Problem, RegressionProblem
 from ...schedules import GeometricDecay, Schedule, box_size
 from ..base import State
 from ..solution_path.solver import FEW

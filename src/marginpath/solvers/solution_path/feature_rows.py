@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from ...arrays import Array
 from ...gram.linear import interleaved_blocks
-from ...parallel import product, transposed_product
+from ...gram.products import product, transposed_product
 
 _PASSES = 3  # through a block before the field follows: a step is cheap, reading a row of X is not
 

@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-from .arrays import Array, namespace
+from ..arrays import Array, namespace
 from .entropy import largest, positive_or_one, prox_binary_entropy, prox_entropy
 
 

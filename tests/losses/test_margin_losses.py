@@ -8,8 +8,8 @@ from naive import random_problem, separable
 from scipy.optimize import minimize_scalar
 
 import marginpath as mp
-from marginpath.entropy import wright_omega
 from marginpath.losses import Exponential, Hinge, Logistic, SquaredHinge
+from marginpath.losses.entropy import wright_omega
 
 LOSSES = [Hinge(), SquaredHinge(), Logistic(), Exponential()]
 SMOOTH = LOSSES[1:]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from .arrays import Array, namespace
+from ..arrays import Array, namespace
 
 
 def prox_entropy(p: Array, step: Array, b: Array) -> Array:

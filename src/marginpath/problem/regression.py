@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array, to_numpy
-from .gram.base import Gram
-from .losses import Loss
-from .problem import Problem, checked_weights
-from .residual_losses import ResidualLoss
+from ..arrays import Array, to_numpy
+from ..gram.base import Gram
+from ..losses import Loss, ResidualLoss
+from .checks import checked_weights, require_gram
+from .classification import Problem
 
 
 class RegressionProblem(Problem):
@@ -51,11 +51,7 @@ class RegressionProblem(Problem):
     def __init__(
         self, gram: Gram, y: Array, sample_weight: Array | None = None, *, counted: Array | None = None
     ) -> None:
-        if not isinstance(gram, Gram):
-            raise TypeError(
-                f"gram must be a Gram, got {type(gram).__name__}. Use Gram.from_kernel(X, kernel), "
-                f"Gram.linear(X), or Gram.from_matrix(K) for a kernel matrix."
-            )
+        require_gram(gram)
         targets = to_numpy(y).astype(np.float64)
         n = gram.shape[0]
         if targets.ndim not in (1, 2) or targets.shape[0] != n or targets.size == 0:

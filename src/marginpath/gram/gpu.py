@@ -7,8 +7,8 @@ from typing import Any
 
 import array_api_compat
 
-from .arrays import Array
-from .extras import require
+from ..arrays import Array
+from ..extras import require
 
 
 def on_gpu(array: Array) -> bool:

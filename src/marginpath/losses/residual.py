@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .arrays import Array, namespace
+from ..arrays import Array, namespace
 
 
 class ResidualLoss:
@@ -29,17 +29,24 @@ class ResidualLoss:
         c ≥ 0: 0 for a loss with a corner, and 1 where it begins like r²/2.
     box : (float, float)
         (−p, q), between which the dual variable lies where λ = 1.
+    share : float or None
+        The quantile that is the best constant; None is the mean.
     """
 
     insensitivity: float = 0.0
     curvature: float = 0.0
     box: tuple[float, float] = (-1.0, 1.0)
+    share: float | None = 0.5
 
     def value(self, residual: Array) -> Array:
         """Return ℓ(r)."""
         t = soft(residual, self.insensitivity)
         a = self.derivative(residual)
         return a * t - self.curvature * a * a / 2
+
+    def error(self, residual: Array) -> Array:
+        """Return what predictions are judged by: ``|r|``, whatever the loss lets pass or cuts off."""
+        return namespace(residual).abs(residual)
 
     def derivative(self, residual: Array) -> Array:
         """Return ℓ'(r), or one subgradient: the dual variable over b at the solution."""
@@ -90,6 +97,11 @@ class LeastSquares(ResidualLoss):
 
     curvature = 1.0
     box = (-math.inf, math.inf)
+    share = None
+
+    def error(self, residual: Array) -> Array:
+        """Return r²."""
+        return residual * residual
 
 
 @dataclass(frozen=True)
@@ -174,6 +186,15 @@ class Quantile(ResidualLoss):
     def box(self) -> tuple[float, float]:  # type: ignore[override]
         """(q − 1, q)."""
         return self.quantile - 1, self.quantile
+
+    @property
+    def share(self) -> float:  # type: ignore[override]
+        """Q."""
+        return self.quantile
+
+    def error(self, residual: Array) -> Array:
+        """Return the loss itself: another quantile is another best constant."""
+        return self.value(residual)
 
 
 def soft(z: Array, threshold: Array | float) -> Array:

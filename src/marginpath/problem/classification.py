@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array, is_numpy, to_numpy
-from .gram.base import Gram
-from .losses import Loss
-from .residual_losses import ResidualLoss
+from ..arrays import Array, is_numpy, to_numpy
+from ..gram.base import Gram
+from ..losses import Loss, ResidualLoss
+from .checks import check_classes, check_labels, checked_weights, representable, require_gram
 
 
 class Problem:
@@ -61,16 +61,12 @@ class Problem:
         *,
         intercept: bool = False,
     ) -> None:
-        if not isinstance(gram, Gram):
-            raise TypeError(
-                f"gram must be a Gram, got {type(gram).__name__}. Use Gram.from_kernel(X, kernel), "
-                f"Gram.linear(X), or Gram.from_matrix(K) for a kernel matrix."
-            )
+        require_gram(gram)
         labels = to_numpy(y)
-        _check_labels(labels, gram.shape[0])
+        check_labels(labels, gram.shape[0])
         weights = checked_weights(sample_weight, gram.shape[0])
         mass = np.abs(labels) * (weights if labels.ndim == 1 else weights[:, None])
-        _check_classes(labels, mass)
+        check_classes(labels, mass)
         scale = np.ones(labels.shape[1:]) if box_scale is None else to_numpy(box_scale)
         if scale.shape not in ((), labels.shape[1:]) or not np.all((scale > 0) & np.isfinite(scale)):
             raise ValueError(
@@ -79,7 +75,7 @@ class Problem:
             )
         self.gram, self.intercept = gram, bool(intercept)
         self.Y = self._array(labels)
-        self.mass = self._array(_representable(mass, self.Y.dtype, gram.xp))
+        self.mass = self._array(representable(mass, self.Y.dtype, gram.xp))
         self.box_scale = self._array(scale * np.ones(labels.shape[1:]))
         self.sample_weight = None if sample_weight is None else self._array(weights)
 
@@ -275,59 +271,3 @@ class Problem:
             "labels": digest.hexdigest(),
             **self.gram.fingerprint,
         }
-
-
-def _check_labels(labels: np.ndarray, n: int) -> None:
-    if labels.ndim not in (1, 2) or labels.shape[0] != n or labels.size == 0:
-        raise ValueError(
-            f"y has shape {labels.shape}, but the Gram matrix has {n} samples: ({n},) or ({n}, k) is needed."
-        )
-    values = np.unique(labels[~_missing(labels)])
-    if _missing(labels).any() or not np.isin(values, (-1, 0, 1)).all():
-        given = ", ".join(str(v) for v in values[:5].tolist()) + (" …" if values.size > 5 else "")
-        raise ValueError(
-            f"y must contain only −1 and +1 (0 leaves a sample out), got {given or 'missing values'}"
-            f"{' and missing values' if _missing(labels).any() and values.size else ''}. "
-            f"Map your classes first, for example y = np.where(y == positive, 1, -1)."
-        )
-
-
-def _missing(labels: np.ndarray) -> np.ndarray:
-    return np.asarray(labels != labels)  # NaN alone differs from itself, in any dtype
-
-
-def _check_classes(labels: np.ndarray, mass: np.ndarray) -> None:
-    for sign in (1, -1):
-        absent = ~np.any((labels == sign) & (mass > 0), axis=0)
-        if np.any(absent):
-            where = "" if labels.ndim == 1 else f" in column(s) {np.flatnonzero(absent).tolist()}"
-            hint = " For labels 0 and 1 give 2 * y - 1." if np.min(labels) == 0 else ""
-            raise ValueError(
-                f"y has no sample of class {sign:+d}{where} (of positive weight). "
-                f"Both classes are needed to separate them.{hint}"
-            )
-
-
-def _representable(mass: np.ndarray, dtype: Any, xp: Any) -> np.ndarray:
-    """Return weights that the dtype does not take for 0 where they are over 0; refuse too large ones."""
-    numbers = xp.finfo(dtype)
-    if mass.max() > float(numbers.max):
-        raise ValueError(
-            f"sample_weight has {mass.max():.3g}, more than {dtype} can hold. Divide the weights, or pass "
-            f"float64 samples."
-        )
-    return np.where(mass > 0, np.maximum(mass, float(numbers.smallest_normal)), 0.0)
-
-
-def checked_weights(sample_weight: Array | None, n: int) -> np.ndarray:
-    """Return sample weights, ones by default; refuse what are none."""
-    if sample_weight is None:
-        return np.ones(n)
-    weights = to_numpy(sample_weight).astype(np.float64)
-    if weights.shape != (n,):
-        raise ValueError(f"sample_weight has shape {weights.shape}, but ({n},) is needed.")
-    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
-        raise ValueError(
-            "sample_weight must be finite and not negative: they count how often a sample occurs."
-        )
-    return weights

@@ -1,0 +1,67 @@
+"""What kernel, gamma, degree and coef0 of an estimator stand for, once its samples are there."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..gram.samples import samples_of
+from ..kernels.functions import Gaussian, Kernel, Laplacian, Polynomial, as_kernel
+
+
+class KernelSettingsMixin:
+    """The kernel of a classifier or regressor, and its vectors."""
+
+    kernel: Any
+    gamma: Any
+    degree: int
+    coef0: float
+    kernel_params: dict[str, Any] | None = None
+    gamma_: float | None
+    X_fit_: Any
+    support_: np.ndarray
+
+    @property
+    def kernel_(self) -> Kernel | None:
+        """The kernel, with the gamma of the fit; None where the matrix was given.
+
+        Examples
+        --------
+        >>> import marginpath as mp
+        >>> mp.MarginPathClassifier(gamma=0.5).fit([[0.0], [1.0]] * 5, [0, 1] * 5).kernel_
+        Gaussian(sigma=1.0)
+        """
+        if self.kernel == "precomputed":
+            return None
+        if callable(self.kernel):
+            return partial(self.kernel, **self.kernel_params) if self.kernel_params else self.kernel
+        if self.gamma_ is None:
+            return as_kernel(self.kernel)
+        if self.kernel == "rbf":
+            return Gaussian((2 * self.gamma_) ** -0.5)
+        if self.kernel == "laplacian":
+            return Laplacian(1 / self.gamma_)
+        return Polynomial(self.degree, self.gamma_, self.coef0)
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The training samples with a coefficient."""
+        return samples_of(self.X_fit_).take(self.support_)
+
+    def _resolved_gamma(self, X: Any, sample_weight: np.ndarray | None) -> float | None:
+        """Return gamma as a number; None for a kernel without one. A width to be tuned begins at "scale"."""
+        if self.kernel not in ("rbf", "poly", "laplacian"):
+            return None
+        if self.gamma == "auto":
+            return 1.0 / float(X.shape[1])
+        if self.gamma in ("scale", "tuned"):
+            scale = float(X.shape[1] * (samples_of(X).variance(sample_weight) or 1.0))
+            if not np.isfinite(scale):
+                raise ValueError(
+                    f"gamma='scale' divides by the variance of X, which is more than {X.dtype} can hold. "
+                    f"Scale the samples, for example by sklearn.preprocessing.StandardScaler."
+                )
+            return 1.0 / scale
+        return float(self.gamma)

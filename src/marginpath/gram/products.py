@@ -1,0 +1,60 @@
+"""Products whose bits depend neither on the number of threads nor on who else computes.
+
+BLAS cuts a product into as many pieces as it has threads, and rounds differently at each seam. Here BLAS
+keeps to one thread, and products are cut into blocks of a fixed size that threads of our own share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arrays import blocks
+from ..parallel import available, for_all, one_blas_thread
+
+_BLOCK = 2**18  # entries of a matrix that one thread multiplies at a time
+_SUMS = 16  # parts of a product with a transposed matrix, at most
+
+
+def product(A: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """Return A V, in blocks of rows that the threads share.
+
+    Examples
+    --------
+    >>> product(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 1.0]))
+    array([3., 7.])
+    """
+    out = np.empty((len(A), *V.shape[1:]), dtype=np.result_type(A, V))
+
+    def multiply(ends: tuple[int, int]) -> None:
+        np.matmul(A[slice(*ends)], V, out=out[slice(*ends)])
+
+    _share(multiply, list(blocks(len(A), max(1, _BLOCK // A.shape[1]))))
+    return out
+
+
+def transposed_product(A: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """Return Aᵀ V: the products of blocks of rows, added up in their order.
+
+    Examples
+    --------
+    >>> transposed_product(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 1.0]))
+    array([4., 6.])
+    """
+    rows = list(blocks(len(A), max(1, _BLOCK // A.shape[1], len(A) // _SUMS)))
+    parts: list[Any] = [None] * len(rows)
+
+    def multiply(number: int) -> None:
+        own = slice(*rows[number])
+        parts[number] = A[own].T @ V[own]
+
+    _share(multiply, range(len(rows)))
+    return np.asarray(sum(parts[1:], start=parts[0]))
+
+
+def _share(task: Callable[[Any], None], items: Sequence[Any]) -> None:
+    """Run the tasks with a single-threaded BLAS, in threads of our own where there is more than one."""
+    with one_blas_thread(), np.errstate(invalid="ignore"):  # OpenBLAS raises it for lanes it does not use
+        for_all(task, items, available() if len(items) > 1 else 1)
