@@ -367,7 +367,7 @@ def test_many_classes_have_a_list_of_the_largest_confusions(driver, tmp_path):
     y = np.repeat(np.arange(32), 12)
     X = pd.DataFrame(rng.normal(size=(384, 3)) + 4 * rng.normal(size=(32, 3))[y], columns=list("abc"))
     table = Table("many.csv", X, np.array([f"variety {k}" for k in range(32)])[y], "kind")
-    fitted = Model.fit(table, mp.MarginPathClassifier(random_state=0, cv=2))
+    fitted = Model.fit(table, mp.MarginPathClassifier(multi_class="ovr", random_state=0, cv=2))
     page = opened(driver, report.write(fitted, tmp_path / "r.html"), 360)
     go(page, 0)
     matrix = np.array(stored(page)["judged"][0]["confusion"][0])
