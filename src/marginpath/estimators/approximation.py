@@ -22,7 +22,7 @@ from ..path.run import run
 from ..problem import Problem
 from ..schedules import Constant, GeometricDecay
 from ..solvers import SolutionPath
-from .path_fit import RATIO
+from .path_fit import RATIO, asked_gap
 from .slimming import require_path
 
 _BEFORE = 100  # times less than the present C, where a refined path begins
@@ -86,7 +86,8 @@ class ApproximationMixin:
                 gram = choose_gram(rows, kernel, constant=self.constant_, landmarks=landmarks)
                 intercept = self.fit_intercept and self.constant_ == 0
                 problem = Problem(gram, signs, mass[index].max(axis=1), intercept=intercept)
-                labels.append(self._labels(_decisions(problem, C, self.path_tol, Z)))
+                tol = asked_gap(self.path_tol, approximate=False)
+                labels.append(self._labels(_decisions(problem, C, tol, Z)))
         return float(np.mean(labels[0] != labels[1]))
 
     def refine(self: Any, X: Any, y: Any, landmarks: int, sample_weight: Any = None, **params: Any) -> Any:

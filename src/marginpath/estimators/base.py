@@ -65,7 +65,7 @@ class BasePathClassifier(SlimMixin, CallbackSupportMixin, DecisionsMixin, BaseEs
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
-        "path_tol": [Interval(Real, 0, 1, closed="neither")],
+        "path_tol": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "multi_class": [StrOptions({"auto", *MULTI_CLASS})],
         "calibration": [StrOptions({"temperature", "isotonic", "auto"})],

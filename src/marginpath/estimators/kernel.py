@@ -83,9 +83,10 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
         At most so many steps.
     time_limit : float, optional
         Seconds, after which the best model so far is kept, with a warning.
-    path_tol : float
+    path_tol : "auto" or float
         For method="coordinate": the duality gap of every step, over its objective. Every step is the SVM at
-        its C to this accuracy; one that is not is never chosen silently.
+        its C to this accuracy; one that is not is never chosen silently. "auto" is 0.001, and 0.01 where
+        landmarks approximate the kernel.
     fit_intercept : bool
         Whether the classifier has an intercept, which is not penalized, as in SVC. Algorithms 1 and 2,
         stopping="margin" and :class:`marginpath.LeaveOneOut` add a constant to the kernel instead, whose part
@@ -228,7 +229,7 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
         tol: float = 1e-4,
         max_iter: int | str = "auto",
         time_limit: float | None = None,
-        path_tol: float = 1e-3,
+        path_tol: float | str = "auto",
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: Any = None,

@@ -34,6 +34,7 @@ SWEEPS, FEATURE_SWEEPS = replace(DEFAULT_SOLVER, sweeps=3, passes=3), replace(DE
 RATIO = {"coordinate": SWEEPS.ratio, "inertial": 1.05, "gradient": 1.02}
 STEPS = {"coordinate": 100, "inertial": 1000, "gradient": 3000}
 
+_GAP, _GAP_BY_LANDMARKS = 1e-3, 1e-2  # over the objective, of every step
 _PROOF_COLUMNS = 200  # of steps that are the best of some column: pairs of classes are many
 _PROOF_NUMBERS = 1e9  # entries times columns that are multiplied to prove bounds on the margin
 
@@ -189,7 +190,8 @@ class Follower:
         """Return the solver of the method, with the schedule as asked for."""
         schedule = None if self.choice.classifier.schedule == "auto" else self.choice.classifier.schedule
         if self.method == "coordinate" and problem.gram.space != "cluster" and not self.choice.exact:
-            return SolutionPath(schedule, tol=self.choice.classifier.path_tol)
+            approximate = problem.gram.chosen is not None
+            return SolutionPath(schedule, tol=asked_gap(self.choice.classifier.path_tol, approximate))
         if self.method == "coordinate":
             sweeps = SWEEPS if problem.gram.space == "samples" else FEATURE_SWEEPS
             tol = 0.0 if self.choice.exact else sweeps.tol
@@ -211,20 +213,34 @@ class Follower:
     def _warn(self, followed: Followed) -> None:
         """Warn of a path that ended before its time, or of a step that is not what its C says."""
         path, kept = followed.path, f"step {followed.step} is kept"
-        if (gap := self._gap(followed)) > getattr(path.solver, "gap_tol", np.inf):
+        asked = getattr(path.solver, "gap_tol", np.inf)
+        if (gap := self._gap(followed)) > asked:
             kept += f", whose duality gap is {gap:.1e} of its objective: it is not the SVM at its C"
         limit = self.choice.classifier.time_limit
         if path.ended is Status.TIME_LIMIT:
             reason = f"The time limit of {limit} s was over after {path.last.t} steps; {kept}."
         elif path.ended is Status.INTERRUPTED:
             reason = f"Interrupted after {path.last.t} steps; {kept}."
-        elif gap > getattr(path.solver, "gap_tol", np.inf):
-            reason = f"No step reached path_tol={self.choice.classifier.path_tol}; {kept}."
+        elif gap > asked:
+            reason = f"No step reached a duality gap of {asked:g} (path_tol); {kept}."
         elif path.ended is Status.STEPS and self.choice.is_unfinished(followed, self.method):
             reason = f"max_iter={path.last.t} was reached before the stopping rule; {kept}. Raise max_iter."
         else:
             return
         warnings.warn(reason, ConvergenceWarning, stacklevel=2)
+
+
+def asked_gap(path_tol: float | str, approximate: bool) -> float:
+    """Return the duality gap that every step is to have, over its objective; "auto" asks less by landmarks.
+
+    Examples
+    --------
+    >>> asked_gap("auto", approximate=False), asked_gap("auto", approximate=True), asked_gap(1e-6, True)
+    (0.001, 0.01, 1e-06)
+    """
+    if isinstance(path_tol, str):
+        return _GAP_BY_LANDMARKS if approximate else _GAP
+    return float(path_tol)
 
 
 def on_cluster(solver: CoordinateDescent) -> ClusterSweeps:

@@ -96,11 +96,13 @@ def fit_facts(classifier: Any) -> dict[str, Any]:
     choice, row = as_choice(classifier), classifier.step_ - 1
     models = classifier.models_
     u, bound = models.u(classifier.step_), np.asarray(models.bound(classifier.step_))
+    gap = float(np.max(classifier.path_["gap"][1:][row]))
     facts = {
         "samples": int(classifier.X_fit_.shape[0]),
         "counts": np.bincount(classifier.codes_, minlength=len(classifier.classes_)).tolist(),
         "reason": choice.reason,
-        "gap": float(np.max(classifier.path_["gap"][1:][row])),
+        "gap": gap,
+        "inexact": gap > getattr(classifier.path_.solver, "gap_tol", np.inf),
         "separable": classifier.separable_,
         "support": int(np.count_nonzero(u.any(axis=1))),
         "at_bound": int(np.count_nonzero(at_bound(u, models.mass, bound).any(axis=1))),

@@ -124,11 +124,11 @@ def conclude(entries: Sequence[Entry]) -> Facts:
             facts["product in tf32 (wanted: 0.85 of the copy bandwidth)"] = _verdict(share >= 0.85)
         if "10 columns" in entry.task and "streamed" not in entry.contestant:
             facts[f"tiles in {entry.contestant} (wanted: 0.4 of the matrix rate)"] = _verdict(share >= 0.4)
-        if limit := _LANDMARKS.get(entry.task.partition(":")[0]):
-            met = (entry.median or 0) <= limit[0] and _fact(entry, "test error") <= limit[1]
-            met = met and _fact(entry, "GPU GB") <= 100
-            wanted = f"{limit[0]:g} s, 100 GB" + (f", test error {limit[1]}" if limit[1] < 1 else "")
-            facts[f"landmarks, {entry.task.partition(':')[0]} (wanted: {wanted})"] = _verdict(met)
+        if (name := entry.task.partition(":")[0]) in _LANDMARKS:
+            seconds, error = _LANDMARKS[name]
+            met = (entry.median or 0) <= seconds and _fact(entry, "test error") <= error
+            wanted = f"{seconds:g} s, 100 GB" + (f", test error {error}" if error < 1 else "")
+            facts[f"landmarks, {name} (wanted: {wanted})"] = _verdict(met and _fact(entry, "GPU GB") <= 100)
         if "steps in tiles" in entry.task:
             better = _fact(entry, "test error") <= _fact(tuned["tf32"], "test error")
             met = better and _fact(entry, "GPU GB") < 20

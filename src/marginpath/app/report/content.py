@@ -109,7 +109,7 @@ def slim_content(model: Model, table: Table | None) -> dict[str, Any]:
         "missing": MISSING,
         "C": _numbers([clf.C_]),
         "gap": _numbers([gap]),
-        "inexact": [bool(gap > getattr(clf, "path_tol", np.inf))],
+        "inexact": [fit["inexact"]],
         "folds": folds,
         "judged": _judgements(model, table, [clf.step_]),
         "margin": _margin_lines(model, np.atleast_1d(lower)[None], np.atleast_1d(upper)[None]),
