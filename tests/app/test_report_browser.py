@@ -318,7 +318,9 @@ def churn(tmp_path_factory):
     """Write the page of two classes, one of them in a tenth of the rows, that a column tells apart."""
     rng = np.random.default_rng(0)
     y = np.where(rng.random(400) < 0.1, "left-in-May", "stayed-with-us")
-    X = pd.DataFrame({"calls": rng.normal(size=400) + 2.5 * (y == "left-in-May"), "noise": rng.normal(size=400)})
+    X = pd.DataFrame(
+        {"calls": rng.normal(size=400) + 2.5 * (y == "left-in-May"), "noise": rng.normal(size=400)}
+    )
     fitted = Model.fit(Table("churn.csv", X, y, "y"), mp.LinearMarginPathClassifier(random_state=0))
     return report.write(fitted, tmp_path_factory.mktemp("churn") / "r.html"), fitted
 
