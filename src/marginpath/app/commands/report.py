@@ -13,7 +13,7 @@ import typer
 from ..tables.reading import NotThere, Table, Unusable, read
 from . import fitting, options
 from .predict import read_for
-from .talking import remarked, say, tell, told_plainly, writable
+from .talking import readable, remarked, say, tell, told_plainly, writable
 
 if TYPE_CHECKING:
     from ..modelfile import Model
@@ -81,8 +81,7 @@ def report(
             rare_below=rare_below,
         )
         writable(out)
-        if not first.exists():
-            raise FileNotFoundError(f"There is no file {first}.")
+        readable(first, data)
         from .. import report as pages
         from ..modelfile import Model, is_model
         from . import summary
