@@ -91,7 +91,7 @@ def explained(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """
     apart, whole = X - X.mean(axis=0), X.var(axis=0)
     between = sum(np.mean(codes == k) * apart[codes == k].mean(axis=0) ** 2 for k in np.unique(codes))
-    return np.divide(between, whole, out=np.zeros(X.shape[1]), where=whole > 0)
+    return np.asarray(np.divide(between, whole, out=np.zeros(X.shape[1]), where=whole > 0))
 
 
 def _apart(X: np.ndarray) -> str | None:

@@ -70,8 +70,8 @@ class Player:
     def judge(self, model: Any, halves: Halves) -> Facts:
         """Return means over all the models but the one that warmed up, in percent."""
         rows = [judged(*each) for each in self.fitted[1:]]
-        means: Facts = {name: round(mean(row[name] for row in rows), 2) for name in rows[0]}
-        return means | {EACH: " ".join(f"{row['error %']:.2f}" for row in rows)}
+        means = {name: round(mean(row[name] for row in rows), 2) for name in rows[0]}
+        return {**means, EACH: " ".join(f"{row['error %']:.2f}" for row in rows)}
 
 
 def judged(model: Any, halves: Halves) -> dict[str, float]:
