@@ -8,6 +8,7 @@ import pytest
 from marginpath_lab.readme import END, filled
 
 import marginpath as mp
+from marginpath.datasets.downloads import own_file
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -42,6 +43,19 @@ def test_sessions_print_what_they_show(page):
     if "sklearn.callback" in session:
         pytest.importorskip("sklearn.callback", reason="this scikit-learn has no callbacks")
     test = doctest.DocTestParser().get_doctest(session, {}, page.name, str(page), 0)
+    report: list[str] = []
+    doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=report.append)
+    assert not report, "".join(report)
+
+
+@pytest.mark.heavy
+def test_the_page_of_tables_shows_what_its_real_table_gives(monkeypatch):
+    if (file := own_file("more/credit_data.csv")) is None:
+        pytest.skip("set MARGINPATH_DATA to a folder that has more/credit_data.csv")
+    monkeypatch.chdir(Path(file).parent)
+    session = "\n".join(code for _, code in blocks(ROOT / "docs" / "tables.md", "python-console"))
+    assert session.count(">>>") > 15
+    test = doctest.DocTestParser().get_doctest(session, {}, "tables.md", None, 0)
     report: list[str] = []
     doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=report.append)
     assert not report, "".join(report)

@@ -9,6 +9,7 @@ from .estimators import (
     LinearMarginPathRegressor,
     MarginPathClassifier,
     MarginPathRegressor,
+    UnscaledDataWarning,
 )
 from .gram.base import Gram
 from .gram.choose import with_gram
@@ -134,6 +135,7 @@ __all__ = [
     "Tikhonov",
     "TikhonovSolutions",
     "TiledGram",
+    "UnscaledDataWarning",
     "WidthSearch",
     "cross_validate_path",
     "cross_validate_widths",

@@ -117,6 +117,7 @@ def test_a_positive_class_has_a_name(invoke, churn, score):
     ("options", "words"),
     [
         (["--scoring", "f1", "--positive", "maybe"], "--positive maybe is none of the classes no, yes."),
+        (["--scoring", "f2"], "--scoring f2 is none of scikit-learn's scores: accuracy, "),
         (["--positive", "yes"], "--positive goes with --scoring f1, precision"),
         (["--as", "calls:text"], "--as =calls:text: it takes COLUMN=KIND"),
         (["--as", "call=text"], "There is no column 'call' in churn.csv."),
@@ -271,10 +272,20 @@ def test_columns_and_what_they_are_worth_are_inspected(invoke, churn):
     assert worth["calls"][0] > 0.1 > abs(worth["months"][0])
 
 
-def test_what_a_wrong_command_does_not_import(tmp_path):
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["fit", "none.csv", "-t", "kind"],
+        ["predict", "there.model", "none.csv"],
+        ["inspect", "none.csv"],
+        ["report", "there.model", "none.csv"],
+    ],
+)
+def test_what_a_wrong_command_does_not_import(tmp_path, words):
     """An answer that needs no model comes before scikit-learn and the solvers are loaded."""
+    (tmp_path / "there.model").touch()
     script = (
-        "import sys; sys.argv = ['marginpath', 'fit', 'none.csv', '-t', 'kind']\n"
+        f"import sys; sys.argv = ['marginpath', *{words}]\n"
         "from marginpath.app.cli import main\n"
         "try:\n    main()\n"
         "except SystemExit as end:\n"

@@ -20,7 +20,7 @@ from sklearn.metrics import (
 )
 
 import marginpath as mp
-from marginpath.app import demo, report
+from marginpath.app import demo, quality, report
 from marginpath.app.modelfile import Model
 from marginpath.app.report import content as contents
 from marginpath.app.report.content import content
@@ -193,6 +193,16 @@ def test_a_threshold_for_two_classes():
     assert misses / 200 == pytest.approx(held["error"], abs=0.011)
     for said, so, n in held["calibration"]:
         assert abs(said - so) < 4 * np.sqrt(0.25 / n)
+
+
+@pytest.mark.parametrize("rows", [200, 20])
+def test_a_slim_file_knows_what_the_folds_said(rows, tmp_path, monkeypatch):
+    """The page of a model as ``fit`` writes it by default has classes, calibration and threshold too."""
+    monkeypatch.setattr(quality, "ROWS", rows)
+    model, _table, _ = moons(200, flipped=20)
+    model.save(tmp_path / "slim.model")
+    assert content(Model.load(tmp_path / "slim.model"))["quality"] == content(model)["quality"]
+    assert len(content(model)["quality"]["threshold"]["so"]) == rows
 
 
 def test_columns_that_matter_are_those_of_the_model(model, shown):

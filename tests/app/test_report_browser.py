@@ -4,6 +4,7 @@ import copy
 import json
 import re
 import shutil
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -316,8 +317,10 @@ def test_two_classes_and_strange_names(driver, tmp_path):
 def churn(tmp_path_factory):
     """Write the page of two classes, one of them in a tenth of the rows, that a column tells apart."""
     rng = np.random.default_rng(0)
-    y = np.where(rng.random(400) < 0.1, "left", "stayed")
-    X = pd.DataFrame({"calls": rng.normal(size=400) + 2.5 * (y == "left"), "noise": rng.normal(size=400)})
+    y = np.where(rng.random(400) < 0.1, "left-in-May", "stayed-with-us")
+    X = pd.DataFrame(
+        {"calls": rng.normal(size=400) + 2.5 * (y == "left-in-May"), "noise": rng.normal(size=400)}
+    )
     fitted = Model.fit(Table("churn.csv", X, y, "y"), mp.LinearMarginPathClassifier(random_state=0))
     return report.write(fitted, tmp_path_factory.mktemp("churn") / "r.html"), fitted
 
@@ -348,13 +351,20 @@ def test_a_threshold_with_its_costs(driver, churn, width):
     assert page.get_log("browser") == []
 
 
+def test_a_phone_shows_two_classes_without_a_scroll(driver, churn):
+    page = opened(driver, churn[0], 360)
+    for name in ("confusion", "suspects-scroll"):
+        box = f"const box = document.getElementById('{name}'); return box.scrollWidth - box.clientWidth"
+        assert page.execute_script(box) <= 0
+
+
 def test_classes_columns_and_calibration(driver, churn):
     page = opened(driver, churn[0])
     held = stored(page)["quality"]
     assert percent(texts(page, "quality-readout")[1]) == pytest.approx(held["balanced"], abs=6e-4)
     assert float(texts(page, "quality-readout")[2]) == pytest.approx(held["auc"], abs=6e-4)
     cells = page.find_elements("css selector", "#quality tbody tr")
-    assert [row.text.split()[0] for row in cells] == ["left", "stayed"]
+    assert [row.text.split()[0] for row in cells] == ["left-in-May", "stayed-with-us"]
     assert percent(cells[0].text.split()[2]) == pytest.approx(held["recall"][0], abs=6e-4)
     names = [node.text for node in page.find_elements("css selector", "#importance .name")]
     assert names == list(churn[1].importance.names)
@@ -366,7 +376,7 @@ def test_many_classes_have_a_list_of_the_largest_confusions(driver, tmp_path):
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(32), 12)
     X = pd.DataFrame(rng.normal(size=(384, 3)) + 4 * rng.normal(size=(32, 3))[y], columns=list("abc"))
-    table = Table("many.csv", X, np.array([f"variety {k}" for k in range(32)])[y], "kind")
+    table = Table("many.csv", X, np.array([f"variety number {k}" for k in range(32)])[y], "kind")
     fitted = Model.fit(table, mp.MarginPathClassifier(multi_class="ovr", random_state=0, cv=2))
     page = opened(driver, report.write(fitted, tmp_path / "r.html"), 360)
     go(page, 0)
@@ -378,7 +388,19 @@ def test_many_classes_have_a_list_of_the_largest_confusions(driver, tmp_path):
     i, j = np.unravel_index(np.argmax(matrix), matrix.shape)
     assert f"{fitted.classes[i]} taken for {fitted.classes[j]}" in " ".join(" ".join(listed).split())
     assert not by_id(page, "confusion").is_displayed()
-    assert page.execute_script("return document.documentElement.scrollWidth") <= 360
+    slim = report.write(fitted.slim(), tmp_path / "slim.html", table)
+    for file, width in product((tmp_path / "r.html", slim), (360, 768, 1280)):
+        page = opened(driver, file, width)
+        assert page.execute_script("return document.documentElement.scrollWidth") <= width
+        page.execute_script("document.getElementById('matrix-box').open = true")
+        assert by_id(page, "confusion").is_displayed()
+        assert page.execute_script("return document.documentElement.scrollWidth") <= width
+        assert page.execute_script(OVERPRINTED) == []
+        assert page.execute_script("return document.querySelector('#confusion table').offsetWidth") < 1500
+    page = opened(driver, tmp_path / "r.html", 1280)
+    assert len(page.find_elements("css selector", "#suspects tbody tr")) > 1
+    box = "const box = document.getElementById('suspects-scroll'); return box.scrollWidth - box.clientWidth"
+    assert page.execute_script(box) <= 0  # the last column is not cut off
 
 
 def test_a_constant_model_shows_no_labels_to_check(driver, tmp_path):
@@ -400,6 +422,9 @@ def test_a_slim_model_shows_its_step_and_says_what_is_missing(driver, model, tmp
         assert "The file has only the kept step" in by_id(page, "reason").text
         assert readout(page, "step").startswith(str(fitted.classifier.step_))
         assert not by_id(page, "plane-card").is_displayed()
+        assert not by_id(page, "error-chart").is_displayed()  # one step has no curve
+        assert by_id(page, "quality-card").is_displayed()
+        assert by_id(page, "calibration-card").is_displayed()
         assert "not in the file" in by_id(page, "suspects-note").text
         note = by_id(page, "confusion-note").text
         assert ("of 50 rows" in note) == (judged is not None)

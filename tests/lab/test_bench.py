@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from marginpath_lab.bench import data as sets
-from marginpath_lab.bench import dense, landmarks, machine, memory, peers, scaling
+from marginpath_lab.bench import dense, landmarks, machine, memory, peers, scaling, tables
 from marginpath_lab.bench.machine import describe_machine, processor
 from marginpath_lab.bench.measure import Contestant, Entry, Task, measure_task
 from marginpath_lab.bench.ours import Classifier, GaussianPath
@@ -334,6 +334,27 @@ def test_exponents_of_landmarks_are_those_of_made_rows():
     ]
     facts = landmarks.conclude([entry_of("other", landmarks.OURS, 9.0, n=10), *entries])
     assert list(facts.values()) == pytest.approx([20.0, 7, 1.0])
+
+
+def test_raw_tables_are_compared_round_by_round():
+    """The better rival is one in all rounds, not the luckier of each; a difference has its standard error."""
+    errors = {
+        tables.OURS: {"a": "3 5", "b": "9 9"},
+        "skrub + LogisticRegression": {"a": "2 4", "b": "7 8"},
+        "skrub + SVC": {"a": "9 3", "b": "8 5"},
+        tables.BOOSTING: {"a": "1 1", "b": "9 9"},
+    }
+    facts = tables.conclude(
+        [
+            Entry(task, name, seconds=(1.0,), facts={tables.EACH: rounds})
+            for name, row in errors.items()
+            for task, rounds in row.items()
+        ]
+    )
+    assert facts["tables"] == 2
+    assert facts["worst table, ± a standard error over the rounds (wanted: at most 1)"] == "b +2.50 ± 1.50"
+    assert facts["tables more than 1 point behind (wanted: none)"] == "b +2.50 ± 1.50"
+    assert facts["boosting is more than 1 point better on"] == "a +3.00 ± 1.00"
 
 
 def test_no_classifier_is_better_than_the_bayes_error_of_the_mixture():

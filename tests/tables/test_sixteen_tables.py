@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 from typer.testing import CliRunner
 
@@ -15,7 +16,7 @@ from marginpath.app.modelfile import Model
 raw_tables = pytest.importorskip("marginpath_lab.bench.raw_tables", reason="the laboratory is not installed")
 
 #: Most features that a table may become, and how much better than the larger class a model must be, in the
-#: share of its errors that is left; None where that class is nearly all there is.
+#: share of its errors that is left; None where that class is nearly all there is, and rows are to be ordered.
 MADE = {
     "nursery": (30, 0.6),
     "churn": (16, None),
@@ -59,7 +60,11 @@ def test_every_kind_of_table_is_learnt_in_python(name):
     assert model.X_fit_.shape[1] <= features
     usual = np.mean(table.y[test] != pd.Series(table.y[fit]).mode()[0])
     error = np.mean(model.predict(table.frame.iloc[test]) != table.y[test])
-    assert error <= (1.0 if left is None else left) * usual + (0.01 if left is None else 0)
+    if left is None:
+        assert roc_auc_score(table.y[test], model.decision_function(table.frame.iloc[test])) > 0.95
+        assert error <= usual
+    else:
+        assert error <= left * usual
     assert set(model.columns_) == set(table.frame.columns)
 
 
@@ -98,8 +103,6 @@ def test_the_given_tables(app, name, tmp_path, monkeypatch):
     table.frame.assign(target=table.y).to_csv("table.csv", index=False)
     ran = CliRunner().invoke(app, ["fit", "table.csv", "-t", "target", "-o", "t.model"])
     assert ran.exit_code == 0, ran.output
-    model = Model.load("t.model")
-    mean, _ = model.cv_error
     usual = 1 - pd.Series(table.y).value_counts(normalize=True).iloc[0]
-    assert mean[model.classifier.step_ - 1] < 0.9 * usual
+    assert Model.load("t.model").facts["cv_error"] < 0.9 * usual
     assert CliRunner().invoke(app, ["report", "t.model", "table.csv"]).exit_code == 0

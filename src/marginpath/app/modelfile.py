@@ -198,7 +198,7 @@ class Model:
         if self.is_slim:
             return self
         pipeline = Pipeline([("prepare", self.prepare), ("classify", self.classifier.slim(rounded=True))])
-        return replace(self, pipeline=pipeline, rows=self.rows[:0], held_out=quality.facts(self))
+        return replace(self, pipeline=pipeline, rows=self.rows[:0], held_out=quality.of_folds(self) or {})
 
     def remarks(self, table: Table) -> list[str]:
         """Return a sentence for every column with values of a kind that the model has not seen."""

@@ -12,6 +12,40 @@ if TYPE_CHECKING:
 
 #: A model that gives more than this share of its held-out rows to one class is as good as constant.
 CONSTANT = 0.995
+#: At most so many rows for a threshold, and so many groups of the calibration curve.
+ROWS, GROUPS = 5000, 10
+
+
+def of_folds(model: Model) -> dict[str, Any] | None:
+    """Return the judgement of the folds on the rows that they did not see; None without folds."""
+    if model.is_slim:
+        return model.held_out if "counts" in model.held_out else None
+    if (judged := held_out(model)) is None:
+        return None
+    chance = getattr(model.classifier, "out_of_fold_proba_", None)
+    chance = None if chance is None else chance[np.isfinite(chance).all(axis=1)]
+    return judgement(model, "rows held out by the folds", judged[0], chance, judged[1])
+
+
+def judgement(
+    model: Model, name: str, decision: np.ndarray, chance: np.ndarray | None, codes: np.ndarray
+) -> dict[str, Any]:
+    """Return what decision values and probabilities of the classes are worth, plain enough for a file."""
+    n = len(model.classes)
+    confusion = np.zeros((n, n), dtype=int)
+    np.add.at(confusion, (codes, chosen(decision)), 1)
+    rates = by_class(confusion)
+    return {
+        "name": name,
+        "rows": len(codes),
+        "counts": confusion.sum(axis=1).tolist(),
+        "error": float(1 - np.trace(confusion) / len(codes)),
+        "balanced": float(np.mean([rate for rate in rates["recall"] if rate is not None])),
+        "auc": area(decision, codes),
+        **rates,
+        "calibration": None if chance is None else calibration(chance, codes),
+        "threshold": None if chance is None or n > 2 else threshold(model, chance, codes),
+    }
 
 
 def held_out(model: Model) -> tuple[np.ndarray, np.ndarray] | None:
@@ -78,21 +112,51 @@ def area(decision: np.ndarray, codes: np.ndarray) -> float | None:
     return float(np.mean(areas)) if areas else None
 
 
+def calibration(chance: np.ndarray, codes: np.ndarray) -> list[list[float]]:
+    """Return [mean probability, share that is so, rows] of groups of rows of similar probability.
+
+    Of two classes the probability is that of the second, of more that of the most probable one.
+
+    Examples
+    --------
+    >>> calibration(np.array([[0.8, 0.2]] * 4 + [[0.1, 0.9]] * 4), np.array([0, 0, 0, 1, 1, 1, 1, 1]))
+    [[0.2, 0.25, 4], [0.9, 1.0, 4]]
+    """
+    binary = chance.shape[1] == 2
+    said = chance[:, 1] if binary else chance.max(axis=1)
+    so = codes == 1 if binary else chance.argmax(axis=1) == codes
+    edges = np.unique(np.quantile(said, np.linspace(0, 1, GROUPS + 1)))
+    group = np.clip(np.searchsorted(edges, said, side="right") - 1, 0, max(0, len(edges) - 2))
+    return [
+        [round(float(said[own].mean()), 4), round(float(so[own].mean()), 4), int(own.sum())]
+        for j in np.unique(group)
+        for own in [group == j]
+    ]
+
+
+def threshold(model: Model, chance: np.ndarray, codes: np.ndarray) -> dict[str, Any]:
+    """Return the rarer class, its probability in rows of which the highest comes first, and what is so.
+
+    Probabilities are in steps of 1/10,000, and of very many rows some are drawn.
+    """
+    positive, rows = int(np.argmin(model.facts["counts"])), np.arange(len(codes))
+    if len(codes) > ROWS:
+        rows = np.sort(np.random.default_rng(0).choice(len(codes), ROWS, replace=False))
+    said = np.rint(1e4 * chance[rows, positive]).astype(np.uint16)
+    order = np.argsort(-said.astype(int), kind="stable")
+    so = (codes[rows[order]] == positive).astype(np.uint8)
+    return {"positive": positive, "chance": said[order], "so": so}
+
+
 def facts(model: Model) -> dict[str, Any]:
-    """Return balanced accuracy, area under the curve and recall of every class of held-out rows."""
-    if (judged := held_out(model)) is None:
-        return dict(model.held_out)
-    decision, codes = judged
-    n = len(model.classes)
-    confusion = np.zeros((n, n), dtype=int)
-    np.add.at(confusion, (codes, chosen(decision)), 1)
-    rates = by_class(confusion)
-    recalls = [rate for rate in rates["recall"] if rate is not None]
+    """Return balanced accuracy, area under the curve, recall and precision of every class, held out."""
+    if (judged := of_folds(model)) is None:
+        return {}
     return {
-        "balanced_accuracy": float(np.mean(recalls)),
-        "roc_auc": area(decision, codes),
-        "recall": dict(zip(model.classes, rates["recall"], strict=True)),
-        "precision": dict(zip(model.classes, rates["precision"], strict=True)),
+        "balanced_accuracy": judged["balanced"],
+        "roc_auc": judged["auc"],
+        "recall": dict(zip(model.classes, judged["recall"], strict=True)),
+        "precision": dict(zip(model.classes, judged["precision"], strict=True)),
     }
 
 

@@ -6,6 +6,7 @@ from .compressor import Compression
 from .kernel import MarginPathClassifier
 from .linear import LinearMarginPathClassifier
 from .regressors import LinearMarginPathRegressor, MarginPathRegressor
+from .scales import UnscaledDataWarning
 
 __all__ = [
     "Compression",
@@ -13,6 +14,7 @@ __all__ = [
     "LinearMarginPathRegressor",
     "MarginPathClassifier",
     "MarginPathRegressor",
+    "UnscaledDataWarning",
     "as_choice",
     "watched",
 ]

@@ -108,6 +108,7 @@ class BasePathClassifier(SlimMixin, CallbackSupportMixin, DecisionsMixin, BaseEs
                 f"{type(self).__name__} needs samples of at least 2 classes in the data, but the data "
                 f"contains only one class: {classes[0]!r}."
             )
+        self._warn_of_scales(X, codes)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(
                 sample_weight, codes, dtype=np.float64, ensure_non_negative=True
@@ -237,6 +238,10 @@ class BasePathClassifier(SlimMixin, CallbackSupportMixin, DecisionsMixin, BaseEs
 
     def _prepare(self, X: Any, sample_weight: np.ndarray | None) -> None:
         """Resolve settings that depend on the samples."""
+
+    @abstractmethod
+    def _warn_of_scales(self, X: Any, codes: np.ndarray) -> None:
+        """Warn where columns on very different scales probably cost accuracy."""
 
     @abstractmethod
     def _diagonal(self, X: Any) -> np.ndarray:

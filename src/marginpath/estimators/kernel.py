@@ -27,6 +27,7 @@ from .deciding import compiled_sums
 from .kernel_settings import KernelSettingsMixin
 from .path_fit import Choice, Followed, Follower
 from .racing import OnWidth, race_of, width_results
+from .scales import warn_of_scales
 
 #: Samples times pairs of classes up to which "auto" compares the classes in pairs: with five folds, an array
 #: over all columns has six times as many numbers, and a step holds some twenty of them.
@@ -298,6 +299,15 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
 
     def _prepare(self, X: Any, sample_weight: np.ndarray | None) -> None:
         self.gamma_ = None if self.gamma == "tuned" else self._resolved_gamma(X, sample_weight)
+
+    def _warn_of_scales(self, X: Any, codes: np.ndarray) -> None:
+        if self.kernel not in _KERNELS:
+            return  # what its values mean is known to the user alone
+        names, centred = (
+            getattr(self, "feature_names_in_", None),
+            self.kernel == "rbf" and self.gamma == "scale",
+        )
+        warn_of_scales(X, codes, names, hidden=100.0, apart=centred, who=type(self).__name__)
 
     def _diagonal(self, X: Any) -> np.ndarray:
         if self.kernel == "rbf":

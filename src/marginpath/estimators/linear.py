@@ -16,6 +16,7 @@ from ..prediction import weights_of
 from .base import BasePathClassifier
 from .deciding import compiled_sums
 from .path_fit import Followed, Follower
+from .scales import warn_of_scales
 
 
 @register
@@ -110,6 +111,10 @@ margin_bounds_, margin_proofs_, separable_, n_features_in_, feature_names_in_
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    def _warn_of_scales(self, X: Any, codes: np.ndarray) -> None:
+        names = getattr(self, "feature_names_in_", None)
+        warn_of_scales(X, codes, names, hidden=10.0, apart=True, who=type(self).__name__)
 
     def _diagonal(self, X: Any) -> np.ndarray:
         return diagonal_of(X, Linear())

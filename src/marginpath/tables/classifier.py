@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
@@ -13,7 +14,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..estimators import LinearMarginPathClassifier, MarginPathClassifier, as_choice, watched
+from ..estimators import (
+    LinearMarginPathClassifier,
+    MarginPathClassifier,
+    UnscaledDataWarning,
+    as_choice,
+    watched,
+)
 from ..estimators.slimming import require_path
 from ..files.records import register
 from ..path.path import Status
@@ -282,7 +289,8 @@ def best_fit(candidates: list[Any], X: Any, y: Any, **params: Any) -> tuple[Any,
                 break
             candidate.set_params(time_limit=left)
         watch = FoldWatch()
-        with watched(watch):
+        with watched(watch), warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnscaledDataWarning)  # the encoder chose the scales, or was told
             candidate.fit(X, y, **params)
         if best is None or _score(candidate) > _score(best):
             best, folds = candidate, watch.kept(candidate)

@@ -56,7 +56,8 @@ def _nursery(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
     names = ("parents", "nurse", "form", "housing", "finance", "health")
     frame = pd.DataFrame({name: rng.choice(list("abcd"), n) for name in names})
     rank = sum(frame[name].map("abcd".index) for name in ("nurse", "housing", "health"))
-    y = np.array(["priority", "special", "not"])[np.digitize(rank + rng.normal(0, 0.7, n), [3, 6])]
+    grade = np.digitize(rank + rng.normal(0, 0.7, n), [3, 6])
+    y = np.array(["priority", "special", "not"], dtype=object)[grade]
     y[0] = "recommend"
     return frame, y
 

@@ -33,6 +33,8 @@ RIVALS = {
     "skrub + HistGradientBoosting": ("ensemble", "HistGradientBoostingClassifier", {"random_state": 0}),
 }
 BOOSTING = "skrub + HistGradientBoosting"
+#: The name of the errors of all rounds, which differences and their standard errors are made of.
+EACH = "error of each round %"
 _QUICK = 240
 
 
@@ -68,7 +70,8 @@ class Player:
     def judge(self, model: Any, halves: Halves) -> Facts:
         """Return means over all the models but the one that warmed up, in percent."""
         rows = [judged(*each) for each in self.fitted[1:]]
-        return {name: round(mean(row[name] for row in rows), 2) for name in rows[0]}
+        means = {name: round(mean(row[name] for row in rows), 2) for name in rows[0]}
+        return {**means, EACH: " ".join(f"{row['error %']:.2f}" for row in rows)}
 
 
 def judged(model: Any, halves: Halves) -> dict[str, float]:
@@ -130,32 +133,47 @@ def _halves(load: Callable[[], RawTable], seed: int) -> Halves:
 
 def conclude(entries: Sequence[Entry]) -> Facts:
     """Return how ours compares with the better of logistic regression and SVC, and where boosting wins."""
-    errors: dict[str, dict[str, float]] = {}
+    errors: dict[str, dict[str, np.ndarray]] = {}
     for entry in entries:
         if entry.facts:
-            errors.setdefault(entry.task, {})[entry.contestant] = float(entry.facts["error %"])
+            rounds = np.array(str(entry.facts[EACH]).split(), dtype=float)
+            errors.setdefault(entry.task, {})[entry.contestant] = rounds
     whole = {task: row for task, row in errors.items() if {OURS, *RIVALS} <= row.keys()}
     if not whole:
         return {}
-    behind = {
-        task: row[OURS] - min(row[rival] for rival in RIVALS if rival != BOOSTING)
-        for task, row in whole.items()
-    }
-    worst = max(behind, key=behind.__getitem__)
-    wins = [
-        f"{task} by {row[OURS] - row[BOOSTING]:.1f}"
-        for task, row in whole.items()
-        if row[BOOSTING] < row[OURS] - 1
-    ]
+    behind = {task: row[OURS] - _better(row) for task, row in whole.items()}
+    worst = max(behind, key=lambda task: behind[task].mean())
+    beyond = [f"{task} {_difference(d)}" for task, d in behind.items() if d.mean() > 1]
+    boosted = {task: row[OURS] - row[BOOSTING] for task, row in whole.items()}
+    wins = [f"{task} {_difference(d)}" for task, d in boosted.items() if d.mean() > 1]
     return {
         "tables": len(whole),
         "mean of ours − the better of logistic regression and SVC, points of error": round(
-            mean(behind.values()), 2
+            mean(float(d.mean()) for d in behind.values()), 2
         ),
-        "worst table (wanted: at most 1)": f"{worst}: {behind[worst]:.2f}",
-        "tables more than 1 point behind (wanted: 0)": sum(d > 1 for d in behind.values()),
+        "worst table, ± a standard error over the rounds (wanted: at most 1)": (
+            f"{worst} {_difference(behind[worst])}"
+        ),
+        "tables more than 1 point behind (wanted: none)": ", ".join(beyond) or "none",
         "boosting is more than 1 point better on": ", ".join(wins) or "none",
     }
+
+
+def _better(row: dict[str, np.ndarray]) -> np.ndarray:
+    """Return the errors of that rival, boosting apart, whose mean is lower: of one rival in all rounds."""
+    return min((row[rival] for rival in RIVALS if rival != BOOSTING), key=lambda rounds: float(rounds.mean()))
+
+
+def _difference(rounds: np.ndarray) -> str:
+    """Return the mean of differences, and its standard error where there are several.
+
+    Examples
+    --------
+    >>> _difference(np.array([0.0, 1.0])), _difference(np.array([2.0]))
+    ('+0.50 ± 0.50', '+2.00')
+    """
+    spread = f" ± {rounds.std(ddof=1) / np.sqrt(len(rounds)):.2f}" if len(rounds) > 1 else ""
+    return f"{rounds.mean():+.2f}{spread}"
 
 
 BENCHMARK = Benchmark(

@@ -155,6 +155,7 @@ def fit_table(table: Table, settings: Settings) -> Model:
 def with_positive(settings: Settings, table: Table) -> Settings:
     """Return settings whose score knows its positive class, where it needs one."""
     import numpy as np
+    from sklearn.metrics import get_scorer_names
 
     from ...tables.scoring import OF_ONE_CLASS, PositiveScore
     from ..tables import NotThere
@@ -164,6 +165,11 @@ def with_positive(settings: Settings, table: Table) -> Settings:
     names = [str(label) for label in classes]
     if settings.positive is not None and settings.positive not in names:
         raise NotThere(f"--positive {settings.positive} is none of the classes {', '.join(names[:8])}.")
+    if settings.scoring is not None and settings.scoring not in get_scorer_names():
+        raise NotThere(
+            f"--scoring {settings.scoring} is none of scikit-learn's scores: accuracy, balanced_accuracy, "
+            f"roc_auc, f1, f1_macro, average_precision, neg_log_loss, …"
+        )
     if settings.scoring not in OF_ONE_CLASS:
         if settings.positive is not None:
             raise NotThere(f"--positive goes with --scoring {', '.join(OF_ONE_CLASS)}.")

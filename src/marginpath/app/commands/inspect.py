@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ..tables.reading import NotThere
-from .talking import console, say, tell, told_plainly
+from .talking import console, readable, say, tell, told_plainly
 
 EPILOG = """Examples:
 
@@ -25,6 +25,7 @@ def inspect(
 ) -> None:
     """Say what a model is: its classes, the step that was kept and why, its columns and which matter."""
     with told_plainly():
+        readable(model)
         from ..modelfile import Model
         from . import quantities, summary
 

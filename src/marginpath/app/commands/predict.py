@@ -14,7 +14,7 @@ import typer
 
 from ..tables.reading import NotThere, Table, format_of, read
 from . import options, quantities
-from .talking import say, tell, told_plainly, writable
+from .talking import readable, say, tell, told_plainly, writable
 
 if TYPE_CHECKING:
     from ..modelfile import Model
@@ -53,6 +53,7 @@ def predict(
     with told_plainly():
         if out is not None:
             writable(out)
+        readable(model, data)
         from ..modelfile import Model
 
         fitted: Any = Model.load(model)

@@ -12,7 +12,7 @@ import typer
 from ..tables.reading import NotThere, Table, Unusable
 from . import fitting, groups
 from .predict import read_for
-from .talking import remarked, say, tell, told_plainly, writable
+from .talking import readable, remarked, say, tell, told_plainly, writable
 
 if TYPE_CHECKING:
     from ..modelfile import Model
@@ -59,8 +59,7 @@ def report(
     with told_plainly():
         settings = fitting.Settings.of(reading, columns, path)
         writable(out)
-        if not first.exists():
-            raise FileNotFoundError(f"There is no file {first}.")
+        readable(first, data)
         from .. import report as pages
         from ..modelfile import Model, is_model
         from . import summary

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
+from ...estimators import as_choice
 from .. import quality
 from ..modelfile import Model
 
@@ -57,7 +58,9 @@ def facts(model: Model) -> dict[str, Any]:
         "advice": list(model.advice),
         "versions": model.versions,
     }
-    found |= {name: fit[name] for name in ("cv_error", "cv_error_std") if name in fit}
+    if "cv_error" in fit:
+        scores = {name: fit[name] for name in ("cv_error", "cv_error_std")}
+        found |= scores | {"cv_measure": as_choice(clf).measure}
     if (important := model.importance) is not None:
         pairs = zip(important.mean.tolist(), important.spread.tolist(), strict=True)
         found["importance"] = {
@@ -142,7 +145,7 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("why", found["reason"]),
     ]
     if "cv_error" in found:
-        rows.append(("cv error", f"{found['cv_error']:.1%} ± {found['cv_error_std']:.1%}"))
+        rows.append((f"cv {found['cv_measure']}", f"{found['cv_error']:.1%} ± {found['cv_error_std']:.1%}"))
     if "balanced_accuracy" in found:
         area = "" if found["roc_auc"] is None else f", area under ROC {found['roc_auc']:.3f}"
         rows.append(("held-out rows", f"balanced accuracy {found['balanced_accuracy']:.1%}{area}"))

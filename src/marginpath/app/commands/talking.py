@@ -67,6 +67,13 @@ def remarked() -> Iterator[list[str]]:
         tell(f"Note: {remark}")
 
 
+def readable(*files: Path | None) -> None:
+    """Refuse files that are not there, before anything heavy is loaded."""
+    for file in files:
+        if file is not None and not file.exists():
+            raise FileNotFoundError(f"There is no file {file}.")
+
+
 def writable(file: Path) -> Path:
     """Return the file if its folder is there; a fit should not end in vain."""
     if file.is_dir():

@@ -15,7 +15,7 @@ from ..modelfile import Model
 from ..quality import is_constant
 from ..tables import NotThere
 from ..tables.reading import Table
-from .judging import judgement
+from .judging import judged_rows
 from .planes import Plane, decision_grid, extent, grid_shape, planes, staged
 from .suspects import states, suspicion
 
@@ -74,7 +74,7 @@ def content(model: Model, table: Table | None = None, pair: Sequence[str] | None
         ],
         "suspects_total": 0 if constant else int(np.sum(found.contradiction > 0)),
         "constant": constant,
-        "quality": judgement(model, table),
+        "quality": judged_rows(model, table),
         "importance": _importance(model),
         "advice": list(model.advice),
         "held_out_suspects": hasattr(clf, "out_of_fold_"),
@@ -82,9 +82,8 @@ def content(model: Model, table: Table | None = None, pair: Sequence[str] | None
 
 
 MISSING = (
-    "The file has only the kept step: the other steps, the training error, the boundary, the labels to "
-    "check and what the folds said of each class need the rows of the fit. Write it with: marginpath fit "
-    "--keep path"
+    "The file has only the kept step: the other steps, the training error, the boundary and the labels to "
+    "check need the rows of the fit. Write it with: marginpath fit --keep path"
 )
 
 
@@ -119,7 +118,7 @@ def slim_content(model: Model, table: Table | None) -> dict[str, Any]:
         "suspects": [],
         "suspects_total": 0,
         "constant": False,
-        "quality": judgement(model, table),
+        "quality": judged_rows(model, table),
         "importance": _importance(model),
         "advice": list(model.advice),
         "held_out_suspects": False,

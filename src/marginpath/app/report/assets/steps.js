@@ -43,6 +43,7 @@ $("play").addEventListener("click", () => {
   playing = setInterval(() => (state.step === T - 1 ? stop() : go(state.step + 1)), Math.max(60, Math.min(260, 9000 / T)));
 });
 
+document.body.classList.toggle("one-step", T === 1);
 choices($("plane"), data.planes.map((p) => p.name), (i) => { state.plane = i; planeNote(); drawPlane(); });
 $("plane-choice").hidden = data.planes.length < 2;
 choices($("margin"), data.margin.names, (i) => {

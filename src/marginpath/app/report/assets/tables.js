@@ -83,7 +83,8 @@ const drawSuspects = () => {
     row.append(first, given, other, make("td", s.contradiction.toFixed(2), { class: "n" }), make("td", String(s.steps), { class: "n" }), make("td", short(s.weight), { class: "n" }));
     body.append(row);
   }
-  table.replaceChildren(head, body);
+  table.replaceChildren(...(rows.length ? [head, body] : []));
+  $("marked").parentElement.hidden = !rows.length;
   $("suspects-scroll").classList.toggle("tall", state.all);
   $("suspects-all").hidden = state.all || rows.length <= FEW;
   $("suspects-all").textContent = `Show all ${rows.length}`;
