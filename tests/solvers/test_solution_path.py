@@ -1,5 +1,7 @@
 """The path of solutions: every step is the SVM at its C, to the gap that was asked for."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,6 +12,7 @@ from sklearn.datasets import make_moons
 from sklearn.svm import SVC
 
 import marginpath as mp
+from marginpath.solvers.solution_path.kernel_columns import KernelColumns
 
 BOTH = pytest.mark.parametrize("intercept", [False, True])
 
@@ -520,3 +523,13 @@ def test_what_rounding_keeps_open_is_left_soon():
     paths = [mp.run(solver, problem, steps=1, observe=["gap"]) for solver in solvers]
     assert paths[0].last.u.tobytes() == paths[1].last.u.tobytes()
     assert np.isfinite(paths[0]["gap"][-1])
+
+
+def test_samples_stay_at_a_bound_that_rises_where_w_is_lost_in_rounding():
+    """‖w‖² = zᵀK z may be computed as less than 0: all samples at the bound would become free at once."""
+    problem = mp.Problem(mp.Gram.linear(np.ones((4, 1))), np.array([1.0, 1.0, -1.0, -1.0])[:, None])
+    state = SimpleNamespace(u=-np.ones((4, 1)), field=1e-16 * problem.Y, bound=np.ones(1))
+    columns = KernelColumns(problem, state, np.array([1.5]))
+    assert np.sum(columns.z * columns.f) < 0
+    columns.stretch()
+    np.testing.assert_array_equal(np.abs(columns.z), np.full((1, 4), 1.5))
