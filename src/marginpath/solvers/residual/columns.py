@@ -19,9 +19,19 @@ _PASSES = 3  # through each block of a kernel sweep: a step is cheap, reading a 
 
 
 class Columns:
-    """All columns at one λ: a = −u and its field in float64, the gap of each."""
+    """All columns at one λ: a = −u and its field in float64, the gap of each.
 
-    def __init__(self, problem: RegressionProblem, loss: ResidualLoss, bound: Array, u: Array) -> None:
+    The field is computed where it is not given.
+    """
+
+    def __init__(
+        self,
+        problem: RegressionProblem,
+        loss: ResidualLoss,
+        bound: Array,
+        u: Array,
+        field: Array | None = None,
+    ) -> None:
         self.problem, self.loss = problem, loss
         n = problem.shape[0]
         self.b = np.atleast_1d(bound).astype(np.float64)
@@ -30,8 +40,8 @@ class Columns:
             np.asarray(x, dtype=np.float64).reshape(n, -1).copy() for x in (problem.targets, problem.mass, -u)
         )
         self.space = _Features(problem.gram) if problem.gram.space == "features" else _Kernel(problem.gram)
-        self.field = self.space.field(self.a)
-        self.gaps = self.relative_gaps(np.arange(len(self.b)))
+        self.field = self.space.field(self.a) if field is None else np.array(field).reshape(n, -1)
+        self.gaps = np.full(len(self.b), np.inf)
 
     @property
     def on_kernel_values(self) -> bool:
@@ -55,6 +65,10 @@ class Columns:
         workers = parallel.available() if self.problem.gram.matrix is not None else 1
         with parallel.one_blas_thread():
             parallel.for_all(solve_column, range(len(self.b)), workers, lambda: stop.fill(True))
+        self.measure()
+
+    def measure(self) -> None:
+        """Measure the gaps of all columns."""
         self.gaps = self.relative_gaps(np.arange(len(self.b)))
 
     def sweep(self, columns: np.ndarray, order: np.ndarray) -> None:
@@ -82,10 +96,9 @@ class Columns:
 
     def result(self) -> tuple[Array, Array, Array]:
         """Return u, the scores of exactly that u, and the gaps."""
-        problem, dtype = self.problem, self.problem.Y.dtype
-        u = (-self.a).astype(dtype).reshape(problem.shape)
-        scores = -self.space.predictions(self.field).astype(dtype).reshape(problem.shape)
-        return u, scores, self.gaps.astype(dtype).reshape(problem.shape[1:])
+        shape = self.problem.shape
+        scores = -self.space.predictions(self.field).reshape(shape)
+        return -self.a.reshape(shape), scores, self.gaps.reshape(shape[1:])
 
 
 class _Kernel:

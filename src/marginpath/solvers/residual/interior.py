@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dpotrs
 
+from .factoring import factor
+
 _ITERATIONS = 50
 _AWAY = 0.1  # of the box: how far from its ends the method starts
 _BACK = 0.995  # of the way to the nearest end that a step may take
@@ -28,8 +30,9 @@ def minimise_in_box(
     >>> minimise_in_box(M, g, np.zeros(2), np.array([9.0, 1.5]), np.ones(2), 1e-9).round(6)
     array([2.25, 1.5 ])
     """
+    room = np.empty_like(M)
     if np.all(np.isinf(high - low)):
-        return np.asarray(_solver(M, np.zeros(len(a)))(-g))
+        return np.asarray(_solver(M, np.zeros(len(a)), room)(-g))
     width = high - low
     a = np.clip(a, low + _AWAY * width, high - _AWAY * width)
     slope = M @ a + g
@@ -40,7 +43,7 @@ def minimise_in_box(
         gap = float(s @ p + t @ q)
         if gap <= accuracy and float(np.abs(unbalanced) @ width) <= accuracy:
             break
-        solve = _solver(M, p / s + q / t)
+        solve = _solver(M, p / s + q / t, room)
         Δa, Δp, Δq = _direction(solve, unbalanced, s, t, p, q, 0.0, 0.0)
         α = _room(s, t, p, q, Δa, Δp, Δq)
         ahead = float((s + α * Δa) @ (p + α * Δp) + (t - α * Δa) @ (q + α * Δq))
@@ -76,16 +79,13 @@ def _room(*parts: np.ndarray) -> float:
     return 1 / max(1.0, *rates)
 
 
-def _solver(M: np.ndarray, θ: np.ndarray) -> Any:
-    """Return v → (M + diag θ)⁻¹ v."""
+def _solver(M: np.ndarray, θ: np.ndarray, room: np.ndarray) -> Any:
+    """Return v → (M + diag θ)⁻¹ v, whose factor is in the room."""
     diagonal = np.diag_indices(len(M))
     ridge = _RIDGE * np.finfo(M.dtype).eps * float(M.diagonal().max())
     while True:
-        try:
-            shifted = M.copy()
-            shifted[diagonal] += θ + ridge
-            L = np.linalg.cholesky(shifted)
-            break
-        except np.linalg.LinAlgError:
-            ridge = 10 * ridge + _TINY
-    return lambda v: dpotrs(L.T, v)[0]  # the factor as LAPACK has it, without a copy
+        np.copyto(room, M)
+        room[diagonal] += θ + ridge
+        if factor(room):
+            return lambda v: dpotrs(room.T, v, lower=1)[0]
+        ridge = 10 * ridge + _TINY

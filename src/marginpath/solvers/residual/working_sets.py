@@ -72,10 +72,12 @@ def improve(M: np.ndarray, column: Column, index: np.ndarray, eps: float, accura
 
 def _matrix(gram: Gram, index: np.ndarray) -> np.ndarray:
     """Return K of some samples, in float64."""
+    from ..solution_path.column import gather
+
     matrix = np.empty((len(index), len(index)))
     for first, last in blocks(len(index), gram.chunk):
         with gram.lend(index[first:last]) as (rows, where):
-            matrix[first:last] = rows[np.ix_(where, index)]
+            gather(index, where, rows, matrix[first:last])
     return matrix
 
 
