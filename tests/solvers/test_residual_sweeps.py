@@ -12,7 +12,7 @@ from scipy.optimize import lsq_linear
 from test_residual_losses import LOSSES, every_loss
 
 import marginpath as mp
-from marginpath.solvers.residual import working_sets
+from marginpath.solvers.residual.compiled import plan
 from marginpath.solvers.residual.interior import minimise_in_box
 
 
@@ -161,12 +161,11 @@ def test_the_interior_point_method_finds_the_least_squares_in_a_box(seed, rank, 
     np.testing.assert_allclose(B @ (B.T @ free) + free, -B @ c, atol=1e-8 * max(1, np.abs(B @ c).max()))
 
 
-def test_samples_between_their_bounds_come_first_into_a_set(rng, monkeypatch):
-    """Sets that have no room for all violators: without the free samples to give way, they overshoot."""
-    monkeypatch.setattr(working_sets, "_SET", 60)
-    X = rng.standard_normal((400, 3))
-    y = np.sin(2 * X[:, 0]) + 0.3 * rng.standard_normal(400)
-    problem = mp.RegressionProblem(mp.Gram.from_kernel(X, "rbf", sigma=1.0), y)
-    solver = mp.ResidualSweeps(mp.EpsilonInsensitive(0.1), sweeps=60)
-    path = mp.run(solver, problem, 12, observe={"gap": lambda problem, state: state.gap})
-    assert path["gap"].max() <= 1e-3
+def test_samples_between_their_bounds_come_first_into_a_set():
+    """Where others violate more and there is no room for all: without the free to give way, they overshoot."""
+    free, bound = 3, 17
+    a = np.concatenate([np.full(free, 0.5), np.zeros(bound)])
+    y = np.concatenate([np.full(free, 0.01), np.arange(1.0, bound + 1)])
+    ends, ridge = np.ones(len(a)), np.zeros(len(a))
+    index, _, _ = plan(y, -ends, ends, ridge, 0.1, a, np.zeros(len(a)), 1e-3, 6)
+    assert index.tolist() == [0, 1, 2, 17, 18, 19]  # and of the others the worst

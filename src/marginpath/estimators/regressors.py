@@ -18,6 +18,8 @@ from ..path.path import Path
 from ..validation.widths import default_widths
 from .regression_base import BasePathRegressor
 
+_DOUBLE = 8192  # rows up to which kernel values are kept in float64: half a gigabyte
+
 
 @register
 class MarginPathRegressor(BasePathRegressor):
@@ -179,7 +181,10 @@ class MarginPathRegressor(BasePathRegressor):
 
     def _gram(self, X: Any) -> Gram:
         place: dict[str, Any] = {"landmarks": self.landmarks, "seed": self._seed}
-        gram = choose_gram(X, self._resolved_kernel(), constant=self.constant_, **place)
+        kernel = self._resolved_kernel()
+        if kernel is not None and X.shape[0] > _DOUBLE:
+            X = X.astype(np.float32, copy=False)  # what that rounds is far below path_tol
+        gram = choose_gram(X, kernel, constant=self.constant_, **place)
         self.landmarks_ = gram.chosen
         return gram
 

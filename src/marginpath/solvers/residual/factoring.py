@@ -30,7 +30,8 @@ def factor(M: np.ndarray) -> bool:
     >>> factor(-np.eye(2))
     False
     """
-    assert M.dtype == np.float64 and M.flags.c_contiguous
+    assert M.dtype == np.float64
+    assert M.flags.c_contiguous
     n, info = ctypes.c_int(len(M)), ctypes.c_int(0)
     _potrf()(b"L", n, M.ctypes.data, n, info)  # its lower half in LAPACK's order of columns
     return info.value == 0

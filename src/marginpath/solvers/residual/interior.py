@@ -17,9 +17,17 @@ _TINY = 1e-300
 
 
 def minimise_in_box(
-    M: np.ndarray, g: np.ndarray, low: np.ndarray, high: np.ndarray, a: np.ndarray, accuracy: float
+    M: np.ndarray,
+    g: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    a: np.ndarray,
+    accuracy: float,
+    rounding: float = np.finfo(np.float64).eps,
 ) -> np.ndarray:
     """Return argmin ½ aᵀM a + gᵀa over low ≤ a ≤ high, all finite or none, within the accuracy of it.
+
+    The entries of M are rounded by so much, relatively.
 
     Mehrotra's predictor and corrector: multipliers p ≥ 0 and q ≥ 0 of the two ends, M a + g = p − q, with
     (a − low) p and (high − a) q on their way to 0. What is at an end at last is put there exactly.
@@ -30,9 +38,9 @@ def minimise_in_box(
     >>> minimise_in_box(M, g, np.zeros(2), np.array([9.0, 1.5]), np.ones(2), 1e-9).round(6)
     array([2.25, 1.5 ])
     """
-    room = np.empty_like(M)
+    room, ridge = np.empty_like(M), _RIDGE * rounding * float(M.diagonal().max())
     if np.all(np.isinf(high - low)):
-        return np.asarray(_solver(M, np.zeros(len(a)), room)(-g))
+        return np.asarray(_solver(M, np.full(len(a), ridge), room)(-g))
     width = high - low
     a = np.clip(a, low + _AWAY * width, high - _AWAY * width)
     slope = M @ a + g
@@ -43,7 +51,7 @@ def minimise_in_box(
         gap = float(s @ p + t @ q)
         if gap <= accuracy and float(np.abs(unbalanced) @ width) <= accuracy:
             break
-        solve = _solver(M, p / s + q / t, room)
+        solve = _solver(M, p / s + q / t + ridge, room)
         Δa, Δp, Δq = _direction(solve, unbalanced, s, t, p, q, 0.0, 0.0)
         α = _room(s, t, p, q, Δa, Δp, Δq)
         ahead = float((s + α * Δa) @ (p + α * Δp) + (t - α * Δa) @ (q + α * Δq))
@@ -82,10 +90,9 @@ def _room(*parts: np.ndarray) -> float:
 def _solver(M: np.ndarray, θ: np.ndarray, room: np.ndarray) -> Any:
     """Return v → (M + diag θ)⁻¹ v, whose factor is in the room."""
     diagonal = np.diag_indices(len(M))
-    ridge = _RIDGE * np.finfo(M.dtype).eps * float(M.diagonal().max())
     while True:
         np.copyto(room, M)
-        room[diagonal] += θ + ridge
+        room[diagonal] += θ
         if factor(room):
             return lambda v: dpotrs(room.T, v, lower=1)[0]
-        ridge = 10 * ridge + _TINY
+        θ = θ + 10 * θ.min() + _TINY

@@ -46,7 +46,7 @@ def solve(gram: Gram, column: Column, tol: float, rounds: int, stop: np.ndarray)
             return
         M = _matrix(gram, index)
         M[np.diag_indices(len(index))] += column.ridge[index]
-        new = improve(M, column, index, eps, _SPARE * tol * objective)
+        new = improve(M, column, index, eps, _SPARE * tol * objective, float(np.finfo(gram.dtype).eps))
         moved = new != column.a[index]
         if not moved.any():
             return
@@ -54,7 +54,9 @@ def solve(gram: Gram, column: Column, tol: float, rounds: int, stop: np.ndarray)
         column.a[index] = new
 
 
-def improve(M: np.ndarray, column: Column, index: np.ndarray, eps: float, accuracy: float) -> np.ndarray:
+def improve(
+    M: np.ndarray, column: Column, index: np.ndarray, eps: float, accuracy: float, rounding: float
+) -> np.ndarray:
     """Return where the samples of a set go, M is theirs: to violations of at most eps, or the accuracy."""
     from .compiled import steps_in_set
 
@@ -67,7 +69,7 @@ def improve(M: np.ndarray, column: Column, index: np.ndarray, eps: float, accura
         side = np.where(a != 0, np.sign(a), -np.sign(slope))
         low, high = np.where(side > 0, 0.0, low), np.where(side < 0, 0.0, high)
         slope = slope + column.epsilon * side
-    return minimise_in_box(M, slope - M @ a, low, high, a, accuracy)
+    return minimise_in_box(M, slope - M @ a, low, high, a, accuracy, rounding)
 
 
 def _matrix(gram: Gram, index: np.ndarray) -> np.ndarray:
