@@ -162,7 +162,7 @@ def test_the_interior_point_method_finds_the_least_squares_in_a_box(seed, rank, 
 
 
 def test_samples_between_their_bounds_come_first_into_a_set():
-    """Where others violate more and there is no room for all: without the free to give way, they overshoot."""
+    """Where there is no room for all that violate more: without the free to give way, they overshoot."""
     free, bound = 3, 17
     a = np.concatenate([np.full(free, 0.5), np.zeros(bound)])
     y = np.concatenate([np.full(free, 0.01), np.arange(1.0, bound + 1)])

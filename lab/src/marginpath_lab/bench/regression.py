@@ -2,8 +2,8 @@
 
 The rivals search 7 values of C and 3 of ε (SVR), or 7 of α (kernel ridge), five folds each, in two processes.
 Where SVR would take an hour or more, it has the smaller C alone, and the table says how many: its time is
-then that of a part of its work. Beside it is how long all of it takes at least, each larger C counted like the
-largest that was measured (SVR takes longer the larger C is).
+then that of a part of its work. Beside it is how long all of it takes at least: each larger C counted like
+the largest that was measured, though SVR takes longer the larger C is.
 
 Ours follows one path. All see the same kernel, gamma="scale" on standardized features. The first of several
 splits is timed. The test error is the mean over all of them: ours is fitted anew on each, path and

@@ -20,7 +20,7 @@ _PASSES = 3  # through each block of a kernel sweep: a step is cheap, reading a 
 
 
 class _Some(NamedTuple):
-    """Some columns, to be swept: targets, masses, box sizes, the shape of the loss; a and its field change."""
+    """Some columns, to be swept: targets, masses, box sizes, the loss's shape; a and its field change."""
 
     y: np.ndarray
     mass: np.ndarray
