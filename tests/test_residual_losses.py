@@ -185,8 +185,8 @@ def test_the_limit_of_an_elastic_net_is_the_interpolant_of_least_r(loss, rng):
     assert distance <= bounds[-1] + 1e-7
     assert bounds[0] > 1e-2
     assert bounds[1] < 1e-5
+    kernel = mp.RegressionProblem(mp.Gram.from_matrix(np.eye(6)), y)
     with pytest.raises(TypeError, match="needs features"):
-        kernel = mp.RegressionProblem(mp.Gram.from_matrix(np.eye(6)), y)
         mp.interpolant_distance(kernel, path.last.u, R)
 
 

@@ -146,6 +146,19 @@ def test_a_smooth_kernel_at_a_large_c_is_solved(loss, rng):
     assert path.last.scores.dtype == np.float64
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("sigma", [1.0, 4.0])
+def test_a_small_dual_error_that_is_a_large_primal_one_is_made_smaller(dtype, sigma, rng):
+    """At C = 10,000 and more: the same set was solved again and again, to an accuracy that was not enough."""
+    X = rng.standard_normal((400, 4))
+    y = np.sin(X[:, 0]) + 0.3 * rng.standard_normal(400)
+    problem = mp.RegressionProblem(mp.Gram.from_kernel(X.astype(dtype), "rbf", sigma=sigma), y)
+    solver = mp.ResidualSweeps(mp.EpsilonInsensitive(0.05))
+    path = mp.run(solver, problem, 26, observe={"gap": lambda problem, state: state.gap})
+    assert path["gap"].max() <= 1e-3
+    assert path.last.bound > 1e4
+
+
 @given(seed=st.integers(0, 10**6), rank=st.integers(1, 15), scale=st.integers(-6, 6))
 def test_the_interior_point_method_finds_the_least_squares_in_a_box(seed, rank, scale):
     """M = BBᵀ may be singular, and g = Bc: ½‖Bᵀa + c‖² in a box, which scipy solves by another method."""

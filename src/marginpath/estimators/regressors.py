@@ -18,7 +18,7 @@ from ..path.path import Path
 from ..validation.widths import default_widths
 from .regression_base import BasePathRegressor
 
-_DOUBLE = 8192  # rows up to which kernel values are kept in float64: half a gigabyte
+_DOUBLE = 4096  # rows up to which kernel values are kept in float64: 128 MB
 
 
 @register

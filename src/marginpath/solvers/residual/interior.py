@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dpotrs
+from scipy.linalg.lapack import dpotrs, spotrs
 
 from .factoring import factor
 
@@ -13,6 +13,7 @@ _ITERATIONS = 50
 _AWAY = 0.1  # of the box: how far from its ends the method starts
 _BACK = 0.995  # of the way to the nearest end that a step may take
 _RIDGE = 64  # rounding units of the diagonal: rounded kernel values may have eigenvalues under 0
+_CLOSE = 1e-16  # of the box: nearer than this to an end is rounding
 _TINY = 1e-300
 
 
@@ -23,11 +24,11 @@ def minimise_in_box(
     high: np.ndarray,
     a: np.ndarray,
     accuracy: float,
-    rounding: float = np.finfo(np.float64).eps,
+    dtype: Any = np.float64,
 ) -> np.ndarray:
     """Return argmin ½ aᵀM a + gᵀa over low ≤ a ≤ high, all finite or none, within the accuracy of it.
 
-    The entries of M are rounded by so much, relatively.
+    The entries of M are rounded to the dtype, in which it is factored.
 
     Mehrotra's predictor and corrector: multipliers p ≥ 0 and q ≥ 0 of the two ends, M a + g = p − q, with
     (a − low) p and (high − a) q on their way to 0. What is at an end at last is put there exactly.
@@ -38,7 +39,7 @@ def minimise_in_box(
     >>> minimise_in_box(M, g, np.zeros(2), np.array([9.0, 1.5]), np.ones(2), 1e-9).round(6)
     array([2.25, 1.5 ])
     """
-    room, ridge = np.empty_like(M), _RIDGE * rounding * float(M.diagonal().max())
+    room, ridge = np.empty(M.shape, dtype), _RIDGE * float(np.finfo(dtype).eps * M.diagonal().max())
     if np.all(np.isinf(high - low)):
         return np.asarray(_solver(M, np.full(len(a), ridge), room)(-g))
     width = high - low
@@ -47,7 +48,8 @@ def minimise_in_box(
     push = float(np.abs(slope).mean()) + _TINY
     p, q = np.maximum(slope, 0) + push, np.maximum(-slope, 0) + push
     for _ in range(_ITERATIONS):
-        s, t, unbalanced = a - low, high - a, slope - p + q
+        s, t = np.maximum(a - low, _CLOSE * width), np.maximum(high - a, _CLOSE * width)
+        unbalanced = slope - p + q
         gap = float(s @ p + t @ q)
         if gap <= accuracy and float(np.abs(unbalanced) @ width) <= accuracy:
             break
@@ -94,5 +96,6 @@ def _solver(M: np.ndarray, θ: np.ndarray, room: np.ndarray) -> Any:
         np.copyto(room, M)
         room[diagonal] += θ
         if factor(room):
-            return lambda v: dpotrs(room.T, v, lower=1)[0]
+            potrs = dpotrs if room.dtype == np.float64 else spotrs
+            return lambda v: potrs(room.T, v, lower=1)[0].astype(np.float64, copy=False)
         θ = θ + 10 * θ.min() + _TINY

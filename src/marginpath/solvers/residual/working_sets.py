@@ -11,7 +11,7 @@ side of 0. One that wants to the other side stops at 0, and the next set has it 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,13 +40,17 @@ def solve(gram: Gram, column: Column, tol: float, rounds: int, stop: np.ndarray)
     """Work on sets of samples until the duality gap is at most tol times the primal objective."""
     from .compiled import plan
 
+    spare, before = _SPARE * tol, np.empty(0, dtype=np.int64)
     for _ in range(rounds):
         index, eps, objective = plan(*column, tol, _SET)
         if not len(index) or stop[0]:
             return
+        if np.array_equal(index, before):  # at a large C, a small dual error may be a large primal one
+            spare /= 10
+        before = index
         M = _matrix(gram, index)
         M[np.diag_indices(len(index))] += column.ridge[index]
-        new = improve(M, column, index, eps, _SPARE * tol * objective, float(np.finfo(gram.dtype).eps))
+        new = improve(M, column, index, eps, spare * objective, gram.dtype)
         moved = new != column.a[index]
         if not moved.any():
             return
@@ -55,7 +59,7 @@ def solve(gram: Gram, column: Column, tol: float, rounds: int, stop: np.ndarray)
 
 
 def improve(
-    M: np.ndarray, column: Column, index: np.ndarray, eps: float, accuracy: float, rounding: float
+    M: np.ndarray, column: Column, index: np.ndarray, eps: float, accuracy: float, dtype: Any
 ) -> np.ndarray:
     """Return where the samples of a set go, M is theirs: to violations of at most eps, or the accuracy."""
     from .compiled import steps_in_set
@@ -69,7 +73,7 @@ def improve(
         side = np.where(a != 0, np.sign(a), -np.sign(slope))
         low, high = np.where(side > 0, 0.0, low), np.where(side < 0, 0.0, high)
         slope = slope + column.epsilon * side
-    return minimise_in_box(M, slope - M @ a, low, high, a, accuracy, rounding)
+    return minimise_in_box(M, slope - M @ a, low, high, a, accuracy, dtype)
 
 
 def _matrix(gram: Gram, index: np.ndarray) -> np.ndarray:
