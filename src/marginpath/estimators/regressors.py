@@ -197,11 +197,28 @@ class MarginPathRegressor(BasePathRegressor):
         if self.kernel == "precomputed":
             return np.asarray(X @ coefficients)
         support = np.flatnonzero(coefficients)
-        rows = support if self.landmarks_ is None else self.landmarks_[support]
+        return self._sum(
+            X, support if self.landmarks_ is None else self.landmarks_[support], coefficients[support]
+        )
+
+    def _kept(self, X: Any) -> np.ndarray:
+        if self.kernel == "precomputed":
+            return np.asarray(X[:, self.support_] @ self.dual_coef_[0])
+        return self._sum(X, self.support_, self.dual_coef_[0])
+
+    def _sum(self, X: Any, rows: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+        """Return Σ_i a_i k(x_i, x) over some of the samples that are there."""
         samples, kernel = samples_of(self.X_fit_).take(rows), self._resolved_kernel()
         assert kernel is not None
-        product = rows_of(X).kernel_product(samples, kernel, coefficients[support, None].astype(X.dtype))
+        product = rows_of(X).kernel_product(samples, kernel, coefficients[:, None].astype(X.dtype))
         return np.asarray(product)[:, 0]
+
+    def _leave_samples(self) -> None:
+        if self.kernel == "precomputed":
+            del self.X_fit_
+            return
+        self.X_fit_ = samples_of(self.X_fit_).take(self.support_)
+        self.support_, self.landmarks_ = np.arange(len(self.support_)), None
 
     def _attributes_at(self, step: int) -> dict[str, Any]:
         coef = self._expansion(step)
@@ -307,6 +324,12 @@ fit_intercept, warm_start, n_jobs, random_state
 
     def _values(self, X: Any, coefficients: np.ndarray) -> np.ndarray:
         return np.asarray(X @ self._weights(coefficients))
+
+    def _kept(self, X: Any) -> np.ndarray:
+        return np.asarray(X @ self.coef_)
+
+    def _leave_samples(self) -> None:
+        del self.X_fit_
 
     def _attributes_at(self, step: int) -> dict[str, Any]:
         return {**super()._attributes_at(step), "coef_": self._weights(self.coefficients(step))}

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-
 _KINDS = {np.dtype(np.float64): "dpotrf", np.dtype(np.float32): "spotrf"}
 
 
