@@ -178,6 +178,7 @@ class MarginPathRegressor(BasePathRegressor):
         return best
 
     landmarks_: np.ndarray | None
+    support_: np.ndarray
 
     def _gram(self, X: Any) -> Gram:
         place: dict[str, Any] = {"landmarks": self.landmarks, "seed": self._seed}
