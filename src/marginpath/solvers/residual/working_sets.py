@@ -20,7 +20,7 @@ from ...gram.base import Gram
 from .interior import minimise_in_box
 
 _SET = 1024  # samples in a set, at most; up to six times as many where more are between their bounds
-_STEPS = 3  # coordinate steps in a set, over its size, before the interior-point method takes over
+_STEPS, _MORE = 3, 150  # coordinate steps in a set, over its size: so many, and one more for so many samples
 _SPARE = 0.1  # of the gap asked for that the interior-point method may keep
 
 
@@ -67,7 +67,8 @@ def improve(
     a: np.ndarray = column.a[index]
     low, high = column.low[index], column.high[index]
     slope = column.f[index] - column.y[index] + column.ridge[index] * a
-    if steps_in_set(M, low, high, column.epsilon, a, slope, eps, _STEPS * len(a)):
+    limit = (_STEPS + len(a) // _MORE) * len(a)  # what they take grows like the square, factors like the cube
+    if steps_in_set(M, low, high, column.epsilon, a, slope, eps, limit):
         return a
     if column.epsilon > 0:
         side = np.where(a != 0, np.sign(a), -np.sign(slope))
