@@ -6,8 +6,8 @@ then that of a part of its work. Beside it is how long all of it takes at least:
 the largest that was measured, though SVR takes longer the larger C is.
 
 Ours follows one path. All see the same kernel, gamma="scale" on standardized features. The first of several
-splits is timed. The test error is the mean over all of them: ours and kernel ridge are tuned anew on each, and
-so is SVR, among all ε and the C within a factor of ten of what it chose on the first; of more than 5,000 rows
+splits is timed. The test error is the mean over all of them. Ours and kernel ridge are tuned anew on each; so
+is SVR, among all ε and the C within a factor of ten of its first choice, and of more than 5,000 rows
 it has that very choice. For a quantile, a fact is how far the share of test targets below it is from what was
 asked, in points.
 """

@@ -21,6 +21,7 @@ from .interior import minimise_in_box
 
 _SET = 1024  # samples in a set, at most; up to six times as many where more are between their bounds
 _STEPS, _MORE = 3, 150  # coordinate steps in a set, over its size: so many, and one more for so many samples
+_SAME = 0.01  # of a set that is new: what is open is not due to others
 _SPARE = 0.1  # of the gap asked for that the interior-point method may keep
 
 
@@ -45,8 +46,8 @@ def solve(gram: Gram, column: Column, tol: float, rounds: int, stop: np.ndarray)
         index, eps, objective = plan(*column, tol, _SET)
         if not len(index) or stop[0]:
             return
-        if np.array_equal(index, before):  # at a large C, a small dual error may be a large primal one
-            spare /= 10
+        if len(np.setdiff1d(index, before, assume_unique=True)) <= _SAME * len(index):
+            spare /= 10  # at a large C, a small dual error may be a large primal one
         before = index
         M = _matrix(gram, index)
         M[np.diag_indices(len(index))] += column.ridge[index]
