@@ -30,7 +30,7 @@ FOLDS, JOBS = 5, 2
 QUANTILE = 0.9
 QUANTILE_ROWS = 1_500  # that a quantile is fitted on
 VALUES = {5_000: 5, 20_000: 4}  # of C in SVR's grid, of so many rows; all seven of fewer
-SPLITS = {5_000: 5, 20_000: 3}  # that errors are measured on; ten of fewer rows
+SPLITS = {5_000: 3, 20_000: 2}  # that errors are measured on; ten of fewer rows
 _SEARCHED = 5_000  # rows up to which SVR searches on every split, of more it has what it chose on the first
 _WHOLE = "7 C, seconds at least"
 
