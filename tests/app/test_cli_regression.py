@@ -1,6 +1,7 @@
 """The commands on a table whose target is a quantity."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -25,10 +26,9 @@ def invoke(app, tmp_path, monkeypatch):
 
 
 def test_a_quantity_is_fitted_predicted_and_inspected(invoke):
-    ran = invoke("fit", "flats.csv", "-t", "price")
+    ran = invoke("fit", "flats.csv", "-t", "price", "--keep", "path")
     assert ran.exit_code == 0, ran.output
     assert "'price' is a quantity, so this is a regression; else --task classify." in ran.output
-    assert "marginpath report" not in ran.output
     predicted = invoke("predict", "flats.model", "new.csv")
     assert "The mean absolute error is" in predicted.output
     values = np.array(predicted.stdout.splitlines()[1:], dtype=float)
@@ -70,9 +70,54 @@ def test_what_is_about_classes_is_refused(invoke):
         assert ran.exit_code in (2, 3), (words, ran.output)
         assert sentence in ran.output
     assert invoke("fit", "flats.csv", "-t", "price", "--kernel", "linear").exit_code == 0
-    page = invoke("report", "flats.model")
+    page = invoke("report", "flats.model", "--plane", "area,town")
     assert page.exit_code == 2
-    assert "flats.model is a regression" in page.output
+    assert "--plane is about classes, and 'price' is a quantity." in page.output
+
+
+def test_a_slim_file_predicts_the_same_and_says_what_it_left(invoke):
+    assert invoke("fit", "flats.csv", "-t", "price", "--keep", "path", "-o", "whole.model").exit_code == 0
+    assert invoke("fit", "flats.csv", "-t", "price").exit_code == 0
+    whole, slim = (invoke("predict", f"{name}.model", "new.csv").stdout for name in ("whole", "flats"))
+    assert whole == slim
+    assert Path("flats.model").stat().st_size < Path("whole.model").stat().st_size / 2
+    facts = [json.loads(invoke("inspect", f"{name}.model", "--json").stdout) for name in ("whole", "flats")]
+    assert facts[0] == facts[1]
+    assert "--keep path" in invoke("inspect", "flats.model", "--steps").output
+    at = invoke("predict", "flats.model", "new.csv", "--at", 1)
+    assert at.exit_code == 2
+    assert "--keep path" in at.output
+    assert "These are the rows it was fitted on" in invoke("predict", "flats.model", "flats.csv").output
+
+
+@pytest.mark.parametrize("keep", ["model", "path"])
+def test_the_page_of_a_regression(invoke, keep):
+    assert invoke("fit", "flats.csv", "-t", "price", "--keep", keep).exit_code == 0
+    for words in (["flats.model"], ["flats.model", "new.csv"], ["flats.csv", "-t", "price"]):
+        ran = invoke("report", *words, "-o", "page.html")
+        assert ran.exit_code == 0, ran.output
+        page = Path("page.html").read_text("utf-8")
+        assert page.count("<svg") == 3
+        for heading in ("Error along the path", "Observed against predicted", "Residuals"):
+            assert heading in page
+        assert "nan" not in page
+        assert "http://" not in page.replace("http://www.w3.org", "")
+    # What the page says of the new rows is what their targets say.
+    invoke("report", "flats.model", "new.csv", "-o", "page.html")
+    values = np.array(invoke("predict", "flats.model", "new.csv").stdout.splitlines()[1:], dtype=float)
+    error = np.mean(np.abs(values - pd.read_csv("new.csv")["price"]))
+    assert f"<dd>{error:.4g}</dd>" in Path("page.html").read_text("utf-8")
+    assert Path("page.html").read_text("utf-8").count("<circle") == 200
+
+
+def test_a_page_without_folds_has_new_rows_alone(invoke):
+    assert (
+        invoke("fit", "flats.csv", "-t", "price", "--stopping", "none", "--kernel", "linear").exit_code == 0
+    )
+    assert invoke("report", "flats.model", "-o", "none.html").exit_code == 0
+    assert "<svg" not in Path("none.html").read_text("utf-8")
+    assert invoke("report", "flats.model", "new.csv", "-o", "page.html").exit_code == 0
+    assert Path("page.html").read_text("utf-8").count("<svg") == 2
 
 
 def test_whole_numbers_of_few_values_are_classes_unless_told(invoke):

@@ -16,6 +16,7 @@ from sklearn.svm import SVR
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import marginpath as mp
+from marginpath.estimators import regressors
 from marginpath.files.objects import load, save
 from marginpath.validation.regression_path import regression_score
 
@@ -99,6 +100,23 @@ def test_quantiles_cover_what_is_asked(quantile, cls):
     assert error < 0.7 * rival
 
 
+@pytest.mark.parametrize(("cls", "quantile"), [(BOTH[0], 0.1), (BOTH[0], 0.9), (BOTH[1], 0.5)])
+def test_quantiles_are_off_by_chance_alone(cls, quantile):
+    """Over ten samples: a quantile of 400 numbers has a deviation of √(q(1 − q)/400), and no bias.
+
+    The residuals of the rows of the fit are smaller than those of new rows: with them, a kernel's quantile
+    is five points off.
+    """
+    off = []
+    for seed in range(10):
+        X, y = make_friedman1(5400, n_features=5, noise=2.0, random_state=seed)
+        model = cls(loss="quantile", quantile=quantile, random_state=seed).fit(X[:400], y[:400])
+        off.append(np.mean(y[400:] <= model.predict(X[400:])) - quantile)
+    chance = np.sqrt(quantile * (1 - quantile) / 400)
+    assert abs(np.mean(off)) < 3 * chance / np.sqrt(10)
+    assert np.std(off, ddof=1) < 2 * chance
+
+
 def test_robust_losses_withstand_outliers(friedman):
     X, y, X_new, y_new = friedman
     wrong = y.copy()
@@ -155,6 +173,61 @@ def test_files(cls, friedman, tmp_path):
     for again in (loaded, pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(again.predict(X_new), model.predict(X_new))
         np.testing.assert_array_equal(again.at(2).predict(X_new), model.at(2).predict(X_new))
+
+
+SLIM = [
+    mp.MarginPathRegressor(random_state=0),
+    mp.MarginPathRegressor(landmarks=60, random_state=0),
+    mp.MarginPathRegressor("precomputed", random_state=0),
+    mp.LinearMarginPathRegressor(loss="squared", random_state=0),
+]
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("model", SLIM, ids=["kernel", "landmarks", "precomputed", "linear"])
+def test_a_slim_regressor_predicts_the_same(model, sparse, friedman, tmp_path):
+    X, y, X_new, _ = friedman
+    if getattr(model, "kernel", None) == "precomputed":
+        X, X_new = X @ X.T, X_new @ X.T
+    elif sparse:
+        X, X_new = sp.csr_array(X), sp.csr_array(X_new)
+    fitted = clone(model).fit(X, y)
+    slim = fitted.slim()
+    save(tmp_path / "slim", slim)
+    for again in (slim, slim.slim(), load(tmp_path / "slim", type(model))):
+        np.testing.assert_array_equal(again.predict(X_new), fitted.predict(X_new))
+        assert again.fit_facts_["samples"] == 300
+        assert again.fit_facts_["mean"] == fitted.cv_results_["mean_test_score"][fitted.step_ - 1]
+        for use in (lambda: again.at(1), lambda: next(again.staged_predict(X_new))):  # noqa: B023
+            with pytest.raises(AttributeError, match="has left behind"):
+                use()
+    assert len(pickle.dumps(slim)) < len(pickle.dumps(fitted)) / 3
+    np.testing.assert_array_equal(slim.fit(X, y).at(2).predict(X_new), fitted.at(2).predict(X_new))
+
+
+def test_many_rows_have_kernel_values_in_single_precision(friedman, monkeypatch):
+    X, y, X_new, _ = friedman
+    double = mp.MarginPathRegressor(random_state=0).fit(X, y)
+    monkeypatch.setattr(regressors, "_DOUBLE", 100)
+    single = mp.MarginPathRegressor(random_state=0).fit(X, y)
+    assert single.step_ == double.step_
+    assert single.path_.last.u.dtype == np.float64
+    assert not np.array_equal(single.predict(X_new), double.predict(X_new))
+    np.testing.assert_allclose(single.predict(X_new), double.predict(X_new), atol=0.02 * np.std(y))
+    assert single.cv_results_["gap"].max() <= 1e-3
+
+
+def test_a_path_ends_where_every_fold_has_become_worse():
+    """At four times the best C; at eight times it, where some fold says otherwise. A step doubles C."""
+    after = []
+    for seed in range(5):
+        X, y = make_friedman1(300, n_features=6, noise=6.0, random_state=seed)
+        model = mp.MarginPathRegressor(random_state=seed, gamma=0.5).fit(StandardScaler().fit_transform(X), y)
+        scores = np.stack([model.cv_results_[f"split{j}_test_score"] for j in range(5)], axis=1)
+        best = int(scores.mean(axis=1).argmax())
+        after.append(2 if np.all(scores[best + 2] < scores[best]) else 3)
+        assert len(scores) - 1 - best == after[-1]
+    assert set(after) == {2, 3}
 
 
 def test_sparse_rows_weights_groups_and_kernels(friedman):

@@ -5,6 +5,7 @@ from dataclasses import replace
 import array_api_strict
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import gaussian, regularized
@@ -140,6 +141,45 @@ def test_the_distance_to_the_interpolant_is_bounded_for_any_u(seed):
         assert distance <= bound[j]
     thin = mp.RegressionProblem(mp.Gram.linear(X[:, :2]), Y[:, 0])
     assert mp.interpolant_distance(thin, u[:, 0]) == np.inf  # a line through six targets there is not
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.1, 1.0])
+@given(seed=st.integers(0, 10**6))
+def test_the_distance_to_the_interpolant_of_least_r_is_bounded_for_any_u(l1, seed):
+    rng = np.random.default_rng(seed)
+    X, Y = rng.standard_normal((4, 9)), rng.standard_normal((4, 2))
+    sparse = mp.Gram.linear(sp.csr_array(X)) if seed % 2 else mp.Gram.linear(X)
+    problem = mp.RegressionProblem(sparse, Y, counted=rng.random((4, 2)) < 0.9)
+    u = np.asarray(problem.Y) * rng.standard_normal((4, 2)) * 10.0 ** rng.integers(-8, 4)
+    R = mp.ElasticNet(l1)
+    bound = mp.interpolant_distance(problem, u, R)
+    for j in range(2):
+        rows = np.asarray(problem.mass)[:, j] > 0
+        limit = regularized(X[rows], Y[rows, j], np.inf, (0, 0, np.inf, np.inf), l1)
+        assert np.linalg.norm(R.gradient_conjugate(-X.T @ u[:, j]) - limit) <= bound[j] + 1e-7  # of clarabel
+    if l1 == 0:
+        ridge = mp.interpolant_distance(problem, u, mp.Ridge())
+        np.testing.assert_array_equal(bound, ridge)
+        assert np.all(ridge <= mp.interpolant_distance(problem, u) * (1 + 1e-9))  # sharper: no eigenvalue
+    thin = mp.RegressionProblem(mp.Gram.linear(X[:, :2]), Y[:, 0])
+    assert mp.interpolant_distance(thin, u[:, 0], R) == np.inf
+
+
+@pytest.mark.parametrize("loss", [mp.LeastSquares(), mp.Absolute(), mp.Huber(0.5), mp.Quantile(0.3)])
+def test_the_limit_of_an_elastic_net_is_the_interpolant_of_least_r(loss, rng):
+    X, y, R = rng.standard_normal((6, 20)), rng.standard_normal(6), mp.ElasticNet(0.2)
+    problem = mp.RegressionProblem(mp.Gram.linear(X), y)
+    solver = mp.DualDescent(mp.GeometricDecay(10.0, 1.05), mp.GradientRestart(), loss=loss, regularizer=R)
+    path = mp.run(solver, problem, 1500)
+    limit = regularized(X, y, np.inf, (0, 0, np.inf, np.inf), R.l1)
+    bounds = [mp.interpolant_distance(problem, path.state(t, problem).u, R) for t in (10, 1500)]
+    distance = np.linalg.norm(solver.weights(problem, path.last) - limit)
+    assert distance <= bounds[-1] + 1e-7
+    assert bounds[0] > 1e-2
+    assert bounds[1] < 1e-5
+    kernel = mp.RegressionProblem(mp.Gram.from_matrix(np.eye(6)), y)
+    with pytest.raises(TypeError, match="needs features"):
+        mp.interpolant_distance(kernel, path.last.u, R)
 
 
 def test_kernels_columns_and_folds_agree_with_separate_runs(rng):

@@ -12,7 +12,7 @@ from residual_losses import LOSSES, every_loss
 from scipy.optimize import lsq_linear
 
 import marginpath as mp
-from marginpath.solvers.residual import working_sets
+from marginpath.solvers.residual.compiled import plan
 from marginpath.solvers.residual.interior import minimise_in_box
 
 
@@ -146,6 +146,19 @@ def test_a_smooth_kernel_at_a_large_c_is_solved(loss, rng):
     assert path.last.scores.dtype == np.float64
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("sigma", [1.0, 4.0])
+def test_a_small_dual_error_that_is_a_large_primal_one_is_made_smaller(dtype, sigma, rng):
+    """At C = 10,000 and more: the same set was solved again and again, to an accuracy that was not enough."""
+    X = rng.standard_normal((400, 4))
+    y = np.sin(X[:, 0]) + 0.3 * rng.standard_normal(400)
+    problem = mp.RegressionProblem(mp.Gram.from_kernel(X.astype(dtype), "rbf", sigma=sigma), y)
+    solver = mp.ResidualSweeps(mp.EpsilonInsensitive(0.05))
+    path = mp.run(solver, problem, 26, observe={"gap": lambda problem, state: state.gap})
+    assert path["gap"].max() <= 1e-3
+    assert path.last.bound > 1e4
+
+
 @given(seed=st.integers(0, 10**6), rank=st.integers(1, 15), scale=st.integers(-6, 6))
 def test_the_interior_point_method_finds_the_least_squares_in_a_box(seed, rank, scale):
     """M = BBᵀ may be singular, and g = Bc: ½‖Bᵀa + c‖² in a box, which scipy solves by another method."""
@@ -161,12 +174,11 @@ def test_the_interior_point_method_finds_the_least_squares_in_a_box(seed, rank, 
     np.testing.assert_allclose(B @ (B.T @ free) + free, -B @ c, atol=1e-8 * max(1, np.abs(B @ c).max()))
 
 
-def test_samples_between_their_bounds_come_first_into_a_set(rng, monkeypatch):
-    """Sets that have no room for all violators: without the free samples to give way, they overshoot."""
-    monkeypatch.setattr(working_sets, "_SET", 60)
-    X = rng.standard_normal((400, 3))
-    y = np.sin(2 * X[:, 0]) + 0.3 * rng.standard_normal(400)
-    problem = mp.RegressionProblem(mp.Gram.from_kernel(X, "rbf", sigma=1.0), y)
-    solver = mp.ResidualSweeps(mp.EpsilonInsensitive(0.1), sweeps=60)
-    path = mp.run(solver, problem, 12, observe={"gap": lambda problem, state: state.gap})
-    assert path["gap"].max() <= 1e-3
+def test_samples_between_their_bounds_come_first_into_a_set():
+    """Where there is no room for all that violate more: without the free to give way, they overshoot."""
+    free, bound = 3, 17
+    a = np.concatenate([np.full(free, 0.5), np.zeros(bound)])
+    y = np.concatenate([np.full(free, 0.01), np.arange(1.0, bound + 1)])
+    ends, ridge = np.ones(len(a)), np.zeros(len(a))
+    index, _, _ = plan(y, -ends, ends, ridge, 0.1, a, np.zeros(len(a)), 1e-3, 6)
+    assert index.tolist() == [0, 1, 2, 17, 18, 19]  # and of the others the worst

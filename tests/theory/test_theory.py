@@ -202,6 +202,26 @@ def test_the_bound_for_random_flips_holds_for_the_exact_expectation(seed, probab
         assert np.any(expected[1:5] > bound[1:5] / 2)  # a bound that is half as large would fail
 
 
+@pytest.mark.parametrize("seed", range(0, 8, 2))  # kernels, which separate any labels
+def test_no_step_on_labels_between_two_is_nearer_to_both_than_half_their_distance(seed):
+    K, y = small_problem(seed)
+    apart, between = y.copy(), y.copy()
+    apart[:2], between[0] = -y[:2], -y[0]  # one flip from either, two from each other
+    gram = mp.Gram.from_matrix(K)
+    problems = [mp.Problem(gram, labels) for labels in (y, apart)]
+    ends = [mp.maximum_margin(problem).u for problem in problems]
+    bound = theory.two_point_bound(problems[0], ends[0], problems[1], ends[1])
+    path = algorithm_1(K, between, 300, 1 / np.linalg.eigvalsh(K)[-1], 3.0) * between
+
+    def distances(coefficients):
+        off = [coefficients - p.Y * u for p, u in zip(problems, ends, strict=True)]
+        return [np.sqrt(np.maximum(np.sum(x * (x @ K), axis=-1), 0)) for x in off]
+
+    assert np.all(np.maximum(*distances(path)) >= bound * (1 - 1e-9))
+    middle = (problems[0].Y * ends[0] + problems[1].Y * ends[1]) / 2
+    assert max(distances(middle)) == pytest.approx(bound)  # no larger one holds for every method
+
+
 def test_random_flips_are_bounded_far_below_the_worst_case():
     """Where Theorem 3 says less than w = 0 does, the bound on the mean does not."""
     X, y = separable(5, 40, 3)

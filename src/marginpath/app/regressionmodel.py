@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,16 +14,22 @@ from ..files.records import register
 from .modelfile import Model, package_versions, preparation, told
 from .tables.reading import Table, Unusable
 
+_SHOWN = 1000  # rows that a page draws
+
 
 @register
 @dataclass(frozen=True, eq=False)
 class RegressionModel(Model):
-    """A regressor with the preparation of its columns; the file always has all the steps.
+    """A regressor with the preparation of its columns.
 
     Attributes
     ----------
     pipeline : sklearn.pipeline.Pipeline
         The steps "prepare" and "regress".
+    pairs : array (2, rows)
+        Targets, and what the folds that held their rows out predict; of a thousand rows at most.
+    path : array (4, steps)
+        Step, C, mean score of the folds and its standard deviation. Both are empty without folds.
 
     Examples
     --------
@@ -36,6 +42,9 @@ class RegressionModel(Model):
     >>> bool(model.held_out["r2"] > 0.4)
     True
     """
+
+    pairs: np.ndarray = field(default_factory=lambda: np.empty((2, 0)))
+    path: np.ndarray = field(default_factory=lambda: np.empty((4, 0)))
 
     @classmethod
     def fit_quantity(
@@ -61,6 +70,8 @@ class RegressionModel(Model):
             tuple(missing),
             held_out=_held_out(best, y),
             versions=package_versions(),
+            pairs=_pairs(best, y),
+            path=_path(best),
         )
 
     @property
@@ -73,29 +84,25 @@ class RegressionModel(Model):
         """None: the target is a quantity."""
         return []
 
-    @property
-    def is_slim(self) -> bool:
-        """No: the path is there."""
-        return False
-
     def slim(self) -> Model:
-        """Return the model itself."""
-        return self
+        """Return the model without path and rows; the pairs of the page, of a thousand rows at most, stay."""
+        if self.is_slim:
+            return self
+        pipeline = Pipeline([("prepare", self.prepare), ("regress", self.classifier.slim())])
+        return replace(self, pipeline=pipeline, rows=self.rows[:0])
+
+    @property
+    def reason(self) -> str:
+        """Why this step was chosen, in a sentence."""
+        model = self.classifier
+        why = "its score over the folds is best" if model.stopping == "cv" else "it is the last"
+        return f"Step {model.step_} of {model.n_iter_} is kept: {why}."
 
     @property
     def facts(self) -> dict[str, Any]:
         """What the fit was: samples, gap, support, and the score of the folds where there are some."""
         model = self.classifier
-        kept = int(np.flatnonzero(model.path_.steps == model.step_)[0])
-        found = {
-            "samples": int(model.X_fit_.shape[0]),
-            "gap": float(model.path_["gap"][kept]),
-            "support": int(np.count_nonzero(model.coefficients(model.step_))),
-        }
-        if hasattr(model, "cv_results_"):
-            table = model.cv_results_
-            found |= {name: float(table[f"{name}_test_score"][model.step_ - 1]) for name in ("mean", "std")}
-        return found
+        return dict(model.fit_facts_) if self.is_slim else model._facts()
 
 
 def quantities(table: Table) -> np.ndarray:
@@ -113,6 +120,23 @@ def _score(model: Any) -> float:
     return (
         float(model.cv_results_["mean_test_score"][model.step_ - 1]) if hasattr(model, "cv_results_") else 0.0
     )
+
+
+def _pairs(model: Any, y: np.ndarray) -> np.ndarray:
+    """Return targets and out-of-fold predictions, of rows spread over all."""
+    if not hasattr(model, "out_of_fold_"):
+        return np.empty((2, 0))
+    seen = np.flatnonzero(np.isfinite(model.out_of_fold_))
+    shown = seen[np.linspace(0, len(seen) - 1, min(len(seen), _SHOWN)).astype(int)]
+    return np.stack([y[shown], model.out_of_fold_[shown]])
+
+
+def _path(model: Any) -> np.ndarray:
+    """Return steps, C, scores and their spread."""
+    if not hasattr(model, "cv_results_"):
+        return np.empty((4, 0))
+    names = ("param_step", "param_C", "mean_test_score", "std_test_score")
+    return np.stack([np.asarray(model.cv_results_[name], dtype=np.float64) for name in names])
 
 
 def _held_out(model: Any, y: np.ndarray) -> dict[str, Any]:

@@ -21,6 +21,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .. import parallel
 from ..gram.base import Gram
+from ..gram.fingerprints import data_digest
+from ..gram.samples import samples_of
 from ..losses import Absolute, EpsilonInsensitive, Huber, LeastSquares, Quantile, ResidualLoss
 from ..parallel import one_blas_thread
 from ..path.path import Path, Status
@@ -28,6 +30,7 @@ from ..schedules import GeometricDecay
 from ..solvers import ResidualSweeps
 from ..validation.cross_validation import SELECTIONS
 from ..validation.regression_path import RegressionValidation, location
+from .slimming import is_slim, require_path
 from .warm_start import defined_by, require_same
 
 _STEPS = 40
@@ -87,6 +90,7 @@ class BasePathRegressor(RegressorMixin, BaseEstimator, metaclass=ABCMeta):  # ty
             if not sample_weight.any():
                 raise ValueError("All sample weights are zero: nothing is left to learn from.")
         definition = None
+        self.__dict__.pop("fit_facts_", None)  # of a slim regressor that is fitted again
         if self.warm_start:
             settings = self.get_params(deep=False)
             definition = defined_by(settings, X, np.empty(0), y, sample_weight, groups)
@@ -122,11 +126,12 @@ class BasePathRegressor(RegressorMixin, BaseEstimator, metaclass=ABCMeta):  # ty
     def predict(self, X: Any) -> np.ndarray:
         """Return f(x) of every row of X."""
         check_is_fitted(self)
-        return np.asarray(self._predicted(self._check(X, reset=False), self.step_))
+        return np.asarray(self._kept(self._check(X, reset=False)) + self.intercept_)
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the predictions after every step: 1, 2, …, n_iter_."""
         check_is_fitted(self)
+        require_path(self, "staged_predict")
         X = self._check(X, reset=False)
         for step in range(1, self.n_iter_ + 1):
             yield np.asarray(self._predicted(X, step))
@@ -137,6 +142,49 @@ class BasePathRegressor(RegressorMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         other = copy.copy(self)
         other.__dict__.update(self._attributes_at(int(step)))
         return other
+
+    def slim(self) -> Self:
+        """Return the regressor without its path and its training samples, for files and other machines.
+
+        ``predict`` is the same, and ``fit_facts_`` says what the fit was; ``at``, ``staged_predict`` and what
+        else needs the path says that it is missing.
+
+        Examples
+        --------
+        >>> import pickle, marginpath as mp
+        >>> from sklearn.datasets import load_diabetes
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = mp.LinearMarginPathRegressor(random_state=0).fit(X, y)
+        >>> slim = model.slim()
+        >>> bool((slim.predict(X) == model.predict(X)).all())
+        True
+        >>> len(pickle.dumps(slim)) < len(pickle.dumps(model)) / 10
+        True
+        """
+        check_is_fitted(self)
+        slim = copy.copy(self)
+        if is_slim(self):
+            return slim
+        slim.fit_facts_ = self._facts()
+        for name in ("path_", "cv_results_", "out_of_fold_", "_definition"):
+            slim.__dict__.pop(name, None)
+        slim._leave_samples()
+        return slim
+
+    fit_facts_: dict[str, Any]
+
+    def _facts(self) -> dict[str, Any]:
+        """Return what the fit was, in plain values."""
+        facts: dict[str, Any] = {
+            "samples": int(self.X_fit_.shape[0]),
+            "gap": float(self.path_["gap"][self.path_.steps == self.step_][0]),
+            "support": int(np.count_nonzero(self.coefficients(self.step_))),
+            "data": data_digest(samples_of(self.X_fit_).codes(), self.n_features_in_),
+        }
+        if hasattr(self, "cv_results_"):
+            names = ("mean", "std")
+            facts |= {name: float(self.cv_results_[f"{name}_test_score"][self.step_ - 1]) for name in names}
+        return facts
 
     def coefficients(self, step: int) -> np.ndarray:
         """Return a after that many steps, (n_samples,): f(x) = Σ_i a_i k(x_i, x) + intercept."""
@@ -161,6 +209,14 @@ class BasePathRegressor(RegressorMixin, BaseEstimator, metaclass=ABCMeta):  # ty
     @abstractmethod
     def _values(self, X: Any, coefficients: np.ndarray) -> np.ndarray:
         """Return Σ_i a_i k(x_i, x) of new rows over what they are a sum over, the constant left out."""
+
+    @abstractmethod
+    def _kept(self, X: Any) -> np.ndarray:
+        """Return the same at the step that is kept, of what is there without the path."""
+
+    @abstractmethod
+    def _leave_samples(self) -> None:
+        """Leave the training samples behind that predictions do not need."""
 
     def _predicted(self, X: Any, step: int) -> np.ndarray:
         return self._values(X, self._expansion(step)) + self._intercept(self.coefficients(step))
@@ -244,6 +300,7 @@ class BasePathRegressor(RegressorMixin, BaseEstimator, metaclass=ABCMeta):  # ty
 
     def _require_step(self, step: int) -> None:
         check_is_fitted(self)
+        require_path(self, "A step")
         if step not in range(1, (last := self.path_.last.t) + 1):
             raise ValueError(f"step must be a whole number from 1 to n_iter_ = {last}, got {step!r}.")
 

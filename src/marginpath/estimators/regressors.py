@@ -19,6 +19,8 @@ from ..validation.widths import default_widths
 from .kernel_settings import KernelSettingsMixin
 from .regression_base import BasePathRegressor
 
+_DOUBLE = 4096  # rows up to which kernel values are kept in float64: 128 MB
+
 
 @register
 class MarginPathRegressor(KernelSettingsMixin, BasePathRegressor):
@@ -172,9 +174,12 @@ class MarginPathRegressor(KernelSettingsMixin, BasePathRegressor):
         return best
 
     landmarks_: np.ndarray | None
+    support_: np.ndarray
 
     def _gram(self, X: Any) -> Gram:
         place: dict[str, Any] = {"landmarks": self.landmarks, "seed": self._seed}
+        if self.kernel_ is not None and X.shape[0] > _DOUBLE:
+            X = X.astype(np.float32, copy=False)  # what that rounds is far below path_tol
         gram = choose_gram(X, self.kernel_, constant=self.constant_, **place)
         self.landmarks_ = gram.chosen
         return gram
@@ -188,11 +193,28 @@ class MarginPathRegressor(KernelSettingsMixin, BasePathRegressor):
         if self.kernel == "precomputed":
             return np.asarray(X @ coefficients)
         support = np.flatnonzero(coefficients)
-        rows = support if self.landmarks_ is None else self.landmarks_[support]
+        return self._sum(
+            X, support if self.landmarks_ is None else self.landmarks_[support], coefficients[support]
+        )
+
+    def _kept(self, X: Any) -> np.ndarray:
+        if self.kernel == "precomputed":
+            return np.asarray(X[:, self.support_] @ self.dual_coef_[0])
+        return self._sum(X, self.support_, self.dual_coef_[0])
+
+    def _sum(self, X: Any, rows: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+        """Return Σ_i a_i k(x_i, x) over some of the samples that are there."""
         samples, kernel = samples_of(self.X_fit_).take(rows), self.kernel_
         assert kernel is not None
-        product = rows_of(X).kernel_product(samples, kernel, coefficients[support, None].astype(X.dtype))
+        product = rows_of(X).kernel_product(samples, kernel, coefficients[:, None].astype(X.dtype))
         return np.asarray(product)[:, 0]
+
+    def _leave_samples(self) -> None:
+        if self.kernel == "precomputed":
+            del self.X_fit_
+            return
+        self.X_fit_ = samples_of(self.X_fit_).take(self.support_)
+        self.support_, self.landmarks_ = np.arange(len(self.support_)), None
 
     def _attributes_at(self, step: int) -> dict[str, Any]:
         coef = self._expansion(step)
@@ -274,6 +296,12 @@ fit_intercept, warm_start, n_jobs, random_state
 
     def _values(self, X: Any, coefficients: np.ndarray) -> np.ndarray:
         return np.asarray(X @ self._weights(coefficients))
+
+    def _kept(self, X: Any) -> np.ndarray:
+        return np.asarray(X @ self.coef_)
+
+    def _leave_samples(self) -> None:
+        del self.X_fit_
 
     def _attributes_at(self, step: int) -> dict[str, Any]:
         return {**super()._attributes_at(step), "coef_": self._weights(self.coefficients(step))}

@@ -38,8 +38,8 @@ def require_path(classifier: Any, what: str) -> None:
     if is_slim(classifier):
         raise AttributeError(
             f"{what} needs the steps of the path and the training samples, which this slim "
-            f"{type(classifier).__name__} has left behind. Use the classifier that slim() or compress() was "
-            f"called on, or write the model file with: marginpath fit --keep path"
+            f"{type(classifier).__name__} has left behind. Use the one that slim() or compress() was called "
+            f"on, or write the model file with: marginpath fit --keep path"
         )
 
 

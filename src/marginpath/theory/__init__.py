@@ -3,7 +3,7 @@
 from .convergence import Bounds, PrintedTheorem1, PrintedTheorem2, Theorem1, Theorem2
 from .problem_constants import Constants, constants, hoffman_constant, hoffman_lower_bound
 from .solutions import SolutionTheorem
-from .stability import PrintedTheorem3, Theorem3, coupling, random_flips
+from .stability import PrintedTheorem3, Theorem3, coupling, random_flips, two_point_bound
 from .sweeps import SweepTheorem, searched_sweep
 from .tikhonov import TikhonovSide, tikhonov_side
 
@@ -26,4 +26,5 @@ __all__ = [
     "random_flips",
     "searched_sweep",
     "tikhonov_side",
+    "two_point_bound",
 ]

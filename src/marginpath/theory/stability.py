@@ -136,6 +136,33 @@ def random_flips(
     return np.asarray(2 * math.sqrt(p * (1 - p)) * step_size * norm * drift + 2 * at_once + distance)
 
 
+def two_point_bound(problem: Problem, solution: Array, other: Problem, other_solution: Array) -> float:
+    """Return ½‖w* − w′*‖, which no method can beat on labels between those of the two problems.
+
+    Where the labels y and y′ differ in at most 2N samples, some ỹ is within N flips of both. A method that
+    sees ỹ returns one w for both, so that ‖w − w*‖ or ‖w − w′*‖ is at least half their distance: a lower
+    bound on what N flips cost any method, whenever it stops (Le Cam's argument).
+
+    Parameters
+    ----------
+    problem, other : Problem
+        The same samples with labels y and y′, (n,).
+    solution, other_solution : array (n,)
+        Their hard-margin dual solutions, such as ``maximum_margin(problem).u``.
+
+    Examples
+    --------
+    >>> import marginpath as mp
+    >>> gram, u = mp.Gram.linear(np.eye(3)), np.array([-1.0, -1.0, -1.0])
+    >>> y, flipped = mp.Problem(gram, [1, 1, -1]), mp.Problem(gram, [1, -1, -1])  # which w* are too
+    >>> two_point_bound(y, u, flipped, u)
+    1.0
+    """
+    off = to_numpy(problem.Y) * to_numpy(solution) - to_numpy(other.Y) * to_numpy(other_solution)
+    K = to_numpy(problem.gram.rows(np.arange(len(off)))).astype(np.float64)
+    return math.sqrt(max(float(off @ K @ off), 0.0)) / 2
+
+
 @dataclass(frozen=True)
 class PrintedTheorem3:
     """Theorem 3 as it is printed: ‖w̃_t − w*‖ ≤ C1 √(2(n+1−2N)N) t + C2 √N + C (1 − ρ)^{t/2}; not always true.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from ..solvers import ResidualSweeps
 from ..solvers.base import State
 from .cross_validation import SELECTIONS, smoothed
 from .scores import takes_weight
+
+_FOLDS = 3  # whose agreement says something
 
 Scoring = str | Callable[..., float] | None
 
@@ -77,7 +80,7 @@ class RegressionValidation:
     sample_weight: np.ndarray | None = None
     centred: bool = True
 
-    @property
+    @cached_property
     def locations(self) -> np.ndarray:
         """The location of the targets of every fold's training rows, and of all; 0 where not centred."""
         if not self.centred:
@@ -105,8 +108,11 @@ class RegressionValidation:
         before: Path | None = None,
         **limits: Any,
     ) -> Path:
-        """Follow the path, or go on with one, until 1/λ has grown by the factor since the best score."""
-        stop = NoImprovement("scores", growth) if self.splits else None
+        """Follow the path, or go on with one, until 1/λ has grown by the factor since the best score.
+
+        Half of it is enough where every fold has become worse: late steps take longest.
+        """
+        stop = _ScoresFell(growth) if self.splits else None
         problem = self.problem
         if before is not None:
             return resume(before, problem, steps, observe=self._observers, stop=stop, **limits)
@@ -200,6 +206,19 @@ def location(y: np.ndarray, weight: np.ndarray, loss: ResidualLoss) -> float:
     order = np.argsort(y, kind="stable")
     below = np.cumsum(weight[order])
     return float(y[order][np.searchsorted(below, loss.share * below[-1] * (1 - 1e-12))])
+
+
+@dataclass(frozen=True)
+class _ScoresFell:
+    """Stop where 1/λ has grown by the factor since the best mean score, or by half of it in all folds."""
+
+    growth: float
+
+    def __call__(self, problem: Problem, state: State, path: Path) -> Array:
+        scores = path["scores"][1:]
+        best = scores[int(scores.mean(axis=1).argmax())]
+        fell = len(best) >= _FOLDS and bool(np.all(scores[-1] < best))
+        return NoImprovement("scores", self.growth / 2 if fell else self.growth)(problem, state, path)
 
 
 class _Predicted(RegressorMixin, BaseEstimator):  # type: ignore[misc]

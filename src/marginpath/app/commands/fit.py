@@ -75,7 +75,6 @@ def fit(
         say(f"Model: {file} ({summary.size_of(file)}), after {found['seconds']:.1f} s.")
         if model.advice:
             tell("\n".join(["It would change:", *(f"- {line}" for line in model.advice)]))
-        report = "" if model.is_regression else f"marginpath report {file} {data}, or "
-        tell(f"Next: {report}marginpath predict {file} NEW_DATA")
+        tell(f"Next: marginpath report {file} {data}, or marginpath predict {file} NEW_DATA")
     if model.classifier.path_.ended is Status.INTERRUPTED:
         raise typer.Exit(INTERRUPTED)

@@ -176,6 +176,8 @@ def predictions(model: RegressionModel, X: Any, at: int | None) -> dict[str, lis
     """Return the column of the answer."""
     regressor = model.classifier
     if at is not None:
+        if model.is_slim:
+            raise NotThere("--at: the file has no steps. Write it with: marginpath fit --keep path")
         if not 1 <= at <= regressor.n_iter_:
             raise NotThere(f"--at {at}: the model has the steps 1 to {regressor.n_iter_}.")
         regressor = regressor.at(at)

@@ -36,7 +36,9 @@ def report(
     path: groups.ShortPath,
     data: Annotated[
         Path | None,
-        typer.Argument(metavar="[DATA]", help="With a model: rows with their classes to judge it by."),
+        typer.Argument(
+            metavar="[DATA]", help="With a model: rows with their classes or values to judge it by."
+        ),
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="HTML", help="The page to write.")] = Path(
         "report.html"
@@ -62,21 +64,23 @@ def report(
         readable(first, data)
         from .. import report as pages
         from ..modelfile import Model, is_model
+        from ..regressionmodel import RegressionModel
         from . import summary
 
         pair = None if plane is None else [name.strip() for name in plane.split(",")]
         if is_model(first) or data is not None:
             model = Model.load(first)
-            if model.is_regression:
-                raise NotThere(
-                    f"The page is about classes, and {first.name} is a regression: see marginpath inspect."
-                )
             judged = None if data is None else _judged(model, data, reading)
         else:
             table = reading.read(first)
             with remarked():
                 model, judged = _fitted(table, settings, test)
-        pages.write(model, out, judged, pair)
+        if isinstance(model, RegressionModel):
+            if pair is not None:
+                raise NotThere(f"--plane is about classes, and {model.target!r} is a quantity.")
+            pages.write_quantity(model, out, judged)
+        else:
+            pages.write(model, out, judged, pair)
         tell(model.reason)
         say(f"Page: {out} ({summary.size_of(out)}). Open it in a browser.")
 
@@ -85,8 +89,11 @@ def _judged(model: Model, data: Path, reading: groups.Reading) -> Table:
     table = read_for(model, data, reading.format, reading.missing or (), reading.encoding)
     if table.y is None:
         raise NotThere(
-            f"{data.name} has no column {model.target!r} with the true classes, which a report compares with."
+            f"{data.name} has no column {model.target!r} with the true classes or values, which a report "
+            f"compares with."
         )
+    if model.is_regression:
+        return table.rows(np.flatnonzero(table.labelled))
     known = np.isin(np.asarray([str(label) for label in table.y]), model.classes)
     if not known.any():
         raise Unusable(
@@ -104,7 +111,10 @@ def _fitted(table: Table, settings: fitting.Settings, test: float) -> tuple[Mode
     from sklearn.model_selection import train_test_split
 
     from ..tables.targets import check_target, with_rare
+    from . import quantities
 
+    if quantities.is_quantity(table, "auto"):
+        return _fitted_quantity(table, settings, test)
     table = with_rare(table, settings.rare, settings.rare_below)
     check_target(table, settings.cv)
     if test == 0:
@@ -121,3 +131,14 @@ def _fitted(table: Table, settings: fitting.Settings, test: float) -> tuple[Mode
     fit, held_out = np.sort(fit), np.sort(held_out)
     model = fitting.fit_table(table.rows(fit), settings)
     return model, replace(table.rows(held_out), name="held-out rows")
+
+
+def _fitted_quantity(table: Table, settings: fitting.Settings, test: float) -> tuple[Model, Table | None]:
+    """Fit a regression on one part of the rows; the other is for the test."""
+    from . import quantities
+
+    order = np.random.default_rng(settings.seed).permutation(table.n_rows)
+    count = round(test * table.n_rows)
+    fit, held_out = np.sort(order[count:]), np.sort(order[:count])
+    model = quantities.fit_quantity(table.rows(fit), settings, "auto")
+    return model, replace(table.rows(held_out), name="held-out rows") if count else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,10 +19,31 @@ from .working_sets import Column, solve
 _PASSES = 3  # through each block of a kernel sweep: a step is cheap, reading a row of K is not
 
 
-class Columns:
-    """All columns at one λ: a = −u and its field in float64, the gap of each."""
+class _Some(NamedTuple):
+    """Some columns, to be swept: targets, masses, box sizes, the loss's shape; a and its field change."""
 
-    def __init__(self, problem: RegressionProblem, loss: ResidualLoss, bound: Array, u: Array) -> None:
+    y: np.ndarray
+    mass: np.ndarray
+    b: np.ndarray
+    shape: tuple[float, ...]
+    a: np.ndarray
+    field: np.ndarray
+
+
+class Columns:
+    """All columns at one λ: a = −u and its field in float64, the gap of each.
+
+    The field is computed where it is not given.
+    """
+
+    def __init__(
+        self,
+        problem: RegressionProblem,
+        loss: ResidualLoss,
+        bound: Array,
+        u: Array,
+        field: Array | None = None,
+    ) -> None:
         self.problem, self.loss = problem, loss
         n = problem.shape[0]
         self.b = np.atleast_1d(bound).astype(np.float64)
@@ -30,8 +52,8 @@ class Columns:
             np.asarray(x, dtype=np.float64).reshape(n, -1).copy() for x in (problem.targets, problem.mass, -u)
         )
         self.space = _Features(problem.gram) if problem.gram.space == "features" else _Kernel(problem.gram)
-        self.field = self.space.field(self.a)
-        self.gaps = self.relative_gaps(np.arange(len(self.b)))
+        self.field = self.space.field(self.a) if field is None else np.array(field).reshape(n, -1)
+        self.gaps = np.full(len(self.b), np.inf)
 
     @property
     def on_kernel_values(self) -> bool:
@@ -55,14 +77,16 @@ class Columns:
         workers = parallel.available() if self.problem.gram.matrix is not None else 1
         with parallel.one_blas_thread():
             parallel.for_all(solve_column, range(len(self.b)), workers, lambda: stop.fill(True))
+        self.measure()
+
+    def measure(self) -> None:
+        """Measure the gaps of all columns."""
         self.gaps = self.relative_gaps(np.arange(len(self.b)))
 
     def sweep(self, columns: np.ndarray, order: np.ndarray) -> None:
         """Sweep some of the columns once, and measure their gaps."""
-        a, field = self.a[:, columns], self.field[:, columns]
-        self.space.sweep(
-            order, self.y[:, columns], self.mass[:, columns], self.b[columns], self.shape, a, field
-        )
+        y, mass, a, field = (x[:, columns] for x in (self.y, self.mass, self.a, self.field))
+        self.space.sweep(order, _Some(y, mass, self.b[columns], self.shape, a, field))
         self.a[:, columns], self.field[:, columns] = a, field
         self.gaps[columns] = self.relative_gaps(columns)
 
@@ -82,10 +106,9 @@ class Columns:
 
     def result(self) -> tuple[Array, Array, Array]:
         """Return u, the scores of exactly that u, and the gaps."""
-        problem, dtype = self.problem, self.problem.Y.dtype
-        u = (-self.a).astype(dtype).reshape(problem.shape)
-        scores = -self.space.predictions(self.field).astype(dtype).reshape(problem.shape)
-        return u, scores, self.gaps.astype(dtype).reshape(problem.shape[1:])
+        shape = self.problem.shape
+        scores = -self.space.predictions(self.field).reshape(shape)
+        return -self.a.reshape(shape), scores, self.gaps.reshape(shape[1:])
 
 
 class _Kernel:
@@ -100,30 +123,21 @@ class _Kernel:
     def predictions(self, field: np.ndarray) -> np.ndarray:
         return field
 
-    def sweep(
-        self,
-        order: np.ndarray,
-        y: np.ndarray,
-        mass: np.ndarray,
-        b: np.ndarray,
-        shape: tuple[float, ...],
-        a: np.ndarray,
-        field: np.ndarray,
-    ) -> None:
+    def sweep(self, order: np.ndarray, some: _Some) -> None:
         from .compiled import kernel_sweep
 
         gram, diagonal = self.gram, np.asarray(self.gram.diagonal, dtype=np.float64)
-        rows_of = [np.ascontiguousarray(x.T) for x in (y, mass, a, field)]
+        rows_of = [np.ascontiguousarray(x.T) for x in (some.y, some.mass, some.a, some.field)]
 
         def part(own: slice) -> None:
             Y, M, A, F = (x[own] for x in rows_of)
             for first, last in blocks(len(order), gram.chunk):
                 visit = order[first:last]
                 with gram.lend(visit) as (rows, where):
-                    kernel_sweep(visit, where, rows, diagonal, Y, M, b[own], shape, _PASSES, A, F)
+                    kernel_sweep(visit, where, rows, diagonal, Y, M, some.b[own], some.shape, _PASSES, A, F)
 
-        _in_parts(part, len(b), gram.matrix is not None)
-        a[...], field[...] = rows_of[2].T, rows_of[3].T
+        _in_parts(part, len(some.b), gram.matrix is not None)
+        some.a[...], some.field[...] = rows_of[2].T, rows_of[3].T
 
 
 class _Features:
@@ -140,26 +154,19 @@ class _Features:
     def predictions(self, field: np.ndarray) -> np.ndarray:
         return np.asarray(self.X @ field)
 
-    def sweep(
-        self,
-        order: np.ndarray,
-        y: np.ndarray,
-        mass: np.ndarray,
-        b: np.ndarray,
-        shape: tuple[float, ...],
-        a: np.ndarray,
-        field: np.ndarray,
-    ) -> None:
+    def sweep(self, order: np.ndarray, some: _Some) -> None:
         from .compiled import feature_sweep
 
         X, diagonal = self.X, np.asarray(self.gram.diagonal, dtype=np.float64)
 
         def part(own: slice) -> None:
-            Y, M, A, W = (np.ascontiguousarray(x[:, own]) for x in (y, mass, a, field))
-            feature_sweep(order, X.data, X.indices, X.indptr, diagonal, Y, M, b[own], shape, A, W)
-            a[:, own], field[:, own] = A, W
+            arrays = (some.y, some.mass, some.a, some.field)
+            Y, M, A, W = (np.ascontiguousarray(x[:, own]) for x in arrays)
+            given = X.data, X.indices, X.indptr, diagonal, Y, M, some.b[own], some.shape
+            feature_sweep(order, *given, A, W)
+            some.a[:, own], some.field[:, own] = A, W
 
-        _in_parts(part, len(b), True)
+        _in_parts(part, len(some.b), True)
 
 
 def _in_parts(part: Callable[[slice], None], k: int, stored: bool) -> None:

@@ -17,6 +17,7 @@ from ..solution_path.solver import FEW
 from ..starting import check_settings, require_numpy, require_zero
 from .columns import Columns
 
+_REFRESH = 10  # steps after which predictions are computed anew, against rounding
 _FACTORED = 2048  # rows up to which a curved loss is solved by factoring the matrix of all of them
 
 
@@ -91,8 +92,8 @@ class ResidualSweeps:
         assert isinstance(problem, RegressionProblem)
         return ResidualSweepsState(
             t=0,
-            u=np.zeros_like(problem.Y),
-            scores=np.zeros_like(problem.Y),
+            u=np.zeros(problem.shape),
+            scores=np.zeros(problem.shape),
             bound=problem.box_size(0.0),
             gap=np.zeros_like(problem.box_scale),
             start=first_lambda(problem, self.loss),
@@ -106,7 +107,8 @@ class ResidualSweeps:
         schedule = self.schedule or GeometricDecay(state.start * self.ratio, self.ratio)
         size = min(box_size(schedule, t, state.size), 1e100)
         bound, problem = problem.box_size(size), _solved_on(problem, self.loss)
-        columns = Columns(problem, self.loss, bound, _carried(problem, self.loss, state, bound))
+        u, field = _carried(problem, self.loss, state, bound)
+        columns = Columns(problem, self.loss, bound, u, field)
         if columns.on_kernel_values and _has_sets(problem, self.loss):
             columns.work(self.tol, self.sweeps)
         else:
@@ -118,6 +120,7 @@ class ResidualSweeps:
 
     def _sweep(self, columns: Columns, t: int) -> None:
         """Sweep over the columns whose gap is too large."""
+        columns.measure()
         for s in range(self.sweeps):
             open_columns = np.flatnonzero(columns.gaps > self.tol)
             if not open_columns.size:
@@ -148,11 +151,25 @@ def _solved_on(problem: RegressionProblem, loss: ResidualLoss) -> RegressionProb
     return cast(RegressionProblem, problem.on(cast(Any, problem.gram).stored)) if few else problem
 
 
-def _carried(problem: RegressionProblem, loss: ResidualLoss, state: State, bound: Array) -> Array:
-    """Return u with the samples that were at an end of their box at the same end of the new one."""
-    u = state.u
+def _carried(
+    problem: RegressionProblem, loss: ResidualLoss, state: State, bound: Array
+) -> tuple[Array, Array | None]:
+    """Return u with the samples that were at an end of their box at the same end of the new one, and K a.
+
+    The predictions are those of before and K times what changed, or all of them grown but K times what did
+    not grow: whichever is less. None says that they are to be computed anew, from all of u.
+    """
+    before, now = (np.asarray(b, dtype=np.float64) * problem.mass for b in (state.bound, bound))
+    u, resting = state.u, np.zeros(problem.shape, dtype=bool)
     for end in loss.box:
         if abs(end) < math.inf:
-            resting = (u != 0) & (u == -end * (state.bound * problem.mass))
-            u = np.where(resting, -end * (bound * problem.mass), u)
-    return u
+            here = (state.u != 0) & (state.u == -end * before)
+            u, resting = np.where(here, -end * now, u), resting | here
+    if problem.gram.space == "features" or state.t % _REFRESH == 0:
+        return u, None
+    grown = np.asarray(bound, dtype=np.float64) / np.where(state.bound > 0, state.bound, 1.0)
+    most = 2 * np.count_nonzero(resting, axis=0) > np.count_nonzero(u, axis=0)
+    factor = np.where(most, grown, 1.0)
+    left = np.where(resting == most, 0.0, u - factor * state.u)
+    product = problem.gram.accurate_product(left) if left.any() else 0.0
+    return u, -factor * state.scores - product

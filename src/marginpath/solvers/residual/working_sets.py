@@ -11,7 +11,7 @@ side of 0. One that wants to the other side stops at 0, and the next set has it 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from ...gram.base import Gram
 from .interior import minimise_in_box
 
 _SET = 1024  # samples in a set, at most; up to six times as many where more are between their bounds
-_STEPS = 3  # coordinate steps in a set, over its size, before the interior-point method takes over
+_STEPS, _MORE = 3, 150  # coordinate steps in a set, over its size: so many, and one more for so many samples
+_SAME = 0.01  # of a set that is new: what is open is not due to others
 _SPARE = 0.1  # of the gap asked for that the interior-point method may keep
 
 
@@ -40,13 +41,17 @@ def solve(gram: Gram, column: Column, tol: float, rounds: int, stop: np.ndarray)
     """Work on sets of samples until the duality gap is at most tol times the primal objective."""
     from .compiled import plan
 
+    spare, before = _SPARE * tol, np.empty(0, dtype=np.int64)
     for _ in range(rounds):
         index, eps, objective = plan(*column, tol, _SET)
         if not len(index) or stop[0]:
             return
+        if len(np.setdiff1d(index, before, assume_unique=True)) <= _SAME * len(index):
+            spare /= 10  # at a large C, a small dual error may be a large primal one
+        before = index
         M = _matrix(gram, index)
         M[np.diag_indices(len(index))] += column.ridge[index]
-        new = improve(M, column, index, eps, _SPARE * tol * objective)
+        new = improve(M, column, index, eps, spare * objective, gram.dtype)
         moved = new != column.a[index]
         if not moved.any():
             return
@@ -54,28 +59,33 @@ def solve(gram: Gram, column: Column, tol: float, rounds: int, stop: np.ndarray)
         column.a[index] = new
 
 
-def improve(M: np.ndarray, column: Column, index: np.ndarray, eps: float, accuracy: float) -> np.ndarray:
+def improve(
+    M: np.ndarray, column: Column, index: np.ndarray, eps: float, accuracy: float, dtype: Any
+) -> np.ndarray:
     """Return where the samples of a set go, M is theirs: to violations of at most eps, or the accuracy."""
     from .compiled import steps_in_set
 
     a: np.ndarray = column.a[index]
     low, high = column.low[index], column.high[index]
     slope = column.f[index] - column.y[index] + column.ridge[index] * a
-    if steps_in_set(M, low, high, column.epsilon, a, slope, eps, _STEPS * len(a)):
+    limit = (_STEPS + len(a) // _MORE) * len(a)  # what they take grows like the square, factors like the cube
+    if steps_in_set(M, low, high, column.epsilon, a, slope, eps, limit):
         return a
     if column.epsilon > 0:
         side = np.where(a != 0, np.sign(a), -np.sign(slope))
         low, high = np.where(side > 0, 0.0, low), np.where(side < 0, 0.0, high)
         slope = slope + column.epsilon * side
-    return minimise_in_box(M, slope - M @ a, low, high, a, accuracy)
+    return minimise_in_box(M, slope - M @ a, low, high, a, accuracy, dtype)
 
 
 def _matrix(gram: Gram, index: np.ndarray) -> np.ndarray:
     """Return K of some samples, in float64."""
+    from ..solution_path.column import gather
+
     matrix = np.empty((len(index), len(index)))
     for first, last in blocks(len(index), gram.chunk):
         with gram.lend(index[first:last]) as (rows, where):
-            matrix[first:last] = rows[np.ix_(where, index)]
+            gather(index, where, rows, matrix[first:last])
     return matrix
 
 
