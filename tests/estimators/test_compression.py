@@ -113,6 +113,15 @@ def test_moons_need_few_vectors():
     assert small.score(X_test, y_test) >= clf.score(X_test, y_test) - 0.002
 
 
+def test_few_vectors_need_not_make_up_for_a_large_intercept():
+    X, y = make_moons(300, noise=0.2, random_state=0)
+    clf = fit(X, y, gamma=4.0)
+    clf.intercept_ = clf.intercept_ + 8
+    small = clf.compress(8, refit="coefficients")
+    assert small.score(X, y) > 0.93
+    assert holds(clf, small, np.concatenate([X, 100 * X]))
+
+
 def test_tol_is_the_share_of_labels_that_change():
     X, y = data(200)
     clf = fit(X, y)

@@ -188,7 +188,7 @@ class Compressor:
         for (moved, coef, intercept), ridge in zip(models, ridges, strict=True):
             vectors = None if moved is None else moved.astype(self.X.dtype)
             if vectors is not None:
-                block = np.asarray(self.kernel(self.X, vectors), dtype=np.float64)  # type: ignore[misc]
+                block = np.asarray(self.kernel(self.X, vectors), dtype=np.float64)
             shift = intercept - self.intercept
             yield Candidate(refit, vectors, coef, block @ coef.T + shift, chosen, target, ridge, shift)
 

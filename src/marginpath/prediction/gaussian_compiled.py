@@ -92,7 +92,8 @@ def _total(sums: Any) -> float:
     """Return the sum of all lanes: of eight sums, so that no addition waits for all those before."""
     for c in range(8, LANES):
         sums[c % 8] += sums[c]
-    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]))
+    total: float = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]))
+    return total
 
 
 @_inlined
