@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 import marginpath as mp
 from marginpath import parallel
 from marginpath.estimators.deciding import is_plain
-from marginpath.prediction import predictor_of, weights_of
+from marginpath.prediction import gaussian_compiled, predictor_of, weights_of
 
 
 def naive(X, vectors, sigma, coef):
@@ -36,6 +36,23 @@ def test_sums_of_gaussians_are_those_of_differences(dtype, d, m, sigma, offset):
     assert values.dtype == dtype
     tolerance = (40 + 2 * d**0.5) * np.finfo(dtype).eps * np.abs(coef).sum(axis=1)
     assert np.all(np.abs(values - naive(X, vectors, sigma, coef)) <= tolerance)
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="exp has to be known to more digits")
+def test_the_polynomial_of_the_exponential_is_as_near_as_it_says():
+    r = np.linspace(-0.34658, 0.34658, 20_001, dtype=np.longdouble)  # ln 2 / 2, and what rounding adds
+    assert np.all(np.abs(gaussian_compiled._near_one.py_func(r) / np.exp(r) - 1) <= 1.15e-17)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_vectors_that_are_themselves_rows_and_those_far_away(dtype):
+    """What is far from the centre is doubtful in some blocks of vectors alone."""
+    vectors = rows(200, 4, dtype)
+    vectors[130:] *= 1e3
+    X, coef = np.concatenate([vectors, 7e3 * rows(9, 4, dtype, seed=1)]), rows(1, 200, seed=2)
+    values = predictor_of(vectors, mp.Gaussian(0.5))(X, coef)
+    tolerance = 44 * np.finfo(dtype).eps * np.abs(coef).sum(axis=1)
+    assert np.all(np.abs(values - naive(X, vectors, 0.5, coef)) <= tolerance)
 
 
 @pytest.mark.parametrize("sigma", [2.0, 1e-3])

@@ -35,9 +35,8 @@ class CompressionMixin:
         """Return a fitted classifier with fewer vectors, and the proof of what that can change.
 
         The vectors are chosen one after the other, each the one that takes most from ‖w − w̃‖². Then the
-        coefficients of all columns are found anew; the intercept stays. What came of it is in
-        ``compression_``, a :class:`Compression`, and its ``decision_bound`` holds for every row, rounding
-        included.
+        coefficients of all columns are found anew. What came of it is in ``compression_``, a
+        :class:`Compression`, and its ``decision_bound`` holds for every row, rounding included.
 
         Parameters
         ----------
@@ -46,10 +45,11 @@ class CompressionMixin:
         tol : float, optional
             In place of a number: the largest share of the training rows whose label may change.
         refit : {"auto", "projection", "coefficients", "vectors"}
-            "projection" has the smallest ‖w − w̃‖, and so the smallest bound. "coefficients" learns the
-            labels of the training rows instead, with a ridge, and "vectors" moves the vectors too (dense rows
-            and kernel="rbf"): more accurate, with a larger bound. Folds of the training rows choose the
-            ridge, and for "auto" between the projection and a refit.
+            "projection" has the smallest ‖w − w̃‖, and so the smallest bound; it keeps the intercept.
+            "coefficients" learns the labels of the training rows instead, with a ridge and an intercept of
+            its own, and "vectors" moves the vectors too (dense rows and kernel="rbf"): more accurate, with a
+            larger bound. Folds of the training rows choose the ridge, and for "auto" between the projection,
+            where it costs next to nothing, and a refit.
 
         Returns
         -------

@@ -43,7 +43,7 @@ class Compression:
     rounding : array (columns,)
         What rounding can do to the two decision values, over √k(x, x).
     constant : array (columns,)
-        The same for the intercept.
+        How far the intercepts are apart, and what rounding can do to them.
     changed : float or None
         The share of the training rows whose label is another one; None where there were no such rows.
     accuracy_before, accuracy_after : float or None
@@ -102,9 +102,10 @@ class Compression:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Vectors and coefficients (columns, k), and what they are on the rows: Σ_j coef_j k(x_i, z_j).
+    """Vectors and coefficients (columns, k), and what they are on the rows: f̃(x_i) less the intercept of f.
 
-    ``held_out`` is the accuracy on rows that such a refit did not look at, where folds have told it.
+    ``shift`` (columns,) is what is added to that intercept, ``held_out`` the accuracy on rows that a refit
+    did not look at, where folds have told it.
     """
 
     refit: str
@@ -114,6 +115,7 @@ class Candidate:
     chosen: np.ndarray
     target: str = "values"
     ridge: float = 0.0
+    shift: np.ndarray | float = 0.0
     held_out: float | None = None
 
 
@@ -179,29 +181,27 @@ class Compressor:
         task = self._task(target, rows)
         if refit == "coefficients":
             block = self.block(chosen)
-            for coef, ridge in zip(
-                task.coefficients(block[rows], block[chosen], ridges), ridges, strict=True
-            ):
-                yield Candidate(refit, None, coef, block @ coef.T, chosen, target, ridge)
-            return
-        assert self.kernel is not None
-        for (moved, coef), ridge in zip(
-            task.vectors(self.X[chosen], self.kernel, ridges), ridges, strict=True
-        ):
-            vectors = moved.astype(self.X.dtype)
-            values = np.asarray(self.kernel(self.X, vectors)) @ coef.T
-            yield Candidate(refit, vectors, coef, values, chosen, target, ridge)
+            models = task.coefficients(block[rows], block[chosen], ridges)
+        else:
+            assert self.kernel is not None
+            models = task.vectors(self.X[chosen], self.kernel, ridges)
+        for (moved, coef, intercept), ridge in zip(models, ridges, strict=True):
+            vectors = None if moved is None else moved.astype(self.X.dtype)
+            if vectors is not None:
+                block = np.asarray(self.kernel(self.X, vectors), dtype=np.float64)
+            shift = intercept - self.intercept
+            yield Candidate(refit, vectors, coef, block @ coef.T + shift, chosen, target, ridge, shift)
 
     def _task(self, target: str, rows: np.ndarray) -> Distillation:
         """Return what a refit imitates: our values, or the labels in the columns where a row counts."""
         apart = isinstance(self.columns, OneVsOne) or len(self.intercept) == 1
         if target == "values":
             soft = soft_labels(self.values[rows] + self.intercept, apart=apart)
-            return Distillation(self.X[rows], soft, self.intercept, apart)
+            return Distillation(self.X[rows], soft, apart)
         assert self.codes is not None
         signs = self.columns.signs(self.codes[rows])
         wanted = (signs > 0) * 1.0 if target == "labels" else soft_labels(signs, apart=apart)
-        return Distillation(self.X[rows], wanted, self.intercept, apart, self.mass[rows])
+        return Distillation(self.X[rows], wanted, apart, self.mass[rows])
 
     def compressed(self, candidate: Candidate) -> Any:
         """Return the classifier with those vectors, and what is proved and measured of it."""
@@ -209,6 +209,8 @@ class Compressor:
         dtype = str(clf.dual_coef_.dtype).rpartition(".")[2]
         small, coef = clf.slim(), candidate.coef.astype(dtype)
         small.dual_coef_, small.support_ = beside(coef, clf.dual_coef_), candidate.chosen
+        intercept = (self.intercept + candidate.shift).astype(str(clf.intercept_.dtype).rpartition(".")[2])
+        small.intercept_ = beside(intercept, clf.intercept_)
         if self.kernel is not None:
             vectors = self.X[candidate.chosen] if candidate.vectors is None else candidate.vectors
             small.X_fit_, small.support_ = beside(vectors, clf.X_fit_), np.arange(coef.shape[1])
@@ -224,7 +226,7 @@ class Compressor:
             distance=difference.distance,
             residual=difference.values.max(axis=0, initial=0.0),
             rounding=self._rounding(candidate, coef.astype(np.float64)),
-            constant=8 * float(np.finfo(dtype).eps) * np.abs(self.intercept),
+            constant=self._constant(intercept.astype(np.float64), float(np.finfo(dtype).eps)),
             changed=float(changed.mean()) if has_rows else None,
             accuracy_before=before,
             accuracy_after=after if candidate.held_out is None else candidate.held_out,
@@ -266,6 +268,11 @@ class Compressor:
         rows = self.X[np.ix_(self.support, self.support)] if self.kernel is None else self.X[self.support]
         found = difference_bounds(self._gram(rows), V)
         return found._replace(values=found.values[own])
+
+    def _constant(self, intercept: np.ndarray, eps: float) -> np.ndarray:
+        """Return how far the intercepts are apart, and what rounding can do to a sum with either."""
+        largest = np.maximum(np.abs(intercept), np.abs(self.intercept))
+        return np.asarray(_UPWARDS * np.abs(intercept - self.intercept) + 8 * eps * largest)
 
     def _gram(self, rows: Any) -> Gram:
         return Gram.from_matrix(rows) if self.kernel is None else TiledGram(rows, self.kernel)

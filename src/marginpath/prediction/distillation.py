@@ -3,7 +3,7 @@
 Only the order of the classes and the values near a boundary matter for labels. So what is matched are not the
 decision values f but their soft labels, softmax(2f), or the labels of the rows themselves, by the
 cross-entropy; of columns that decide between two classes each, 1/(1 + exp(−2f)). A ridge on ‖w̃‖² keeps
-vectors from learning the rows by heart.
+vectors from learning the rows by heart. The intercept is found too: sums of few Gaussians make no constant.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -29,6 +29,22 @@ _MEMORY = 20  # pairs of steps that a descent keeps
 _WIDE, _VARIANCE, _DRAWN = 64, 0.97, 2000  # features that are reduced to this share, seen in so many rows
 
 
+class Fewer(NamedTuple):
+    """What imitates a classifier.
+
+    Attributes
+    ----------
+    vectors : array (k, d) or None
+        None where the vectors are the given ones.
+    coef : array (columns, k)
+    intercept : array (columns,)
+    """
+
+    vectors: np.ndarray | None
+    coef: np.ndarray
+    intercept: np.ndarray
+
+
 @dataclass(frozen=True)
 class Distillation:
     """What is imitated on some rows, and by which loss.
@@ -39,8 +55,6 @@ class Distillation:
         The rows.
     target : array (n, columns)
         Soft labels between 0 and 1; see :func:`soft_labels`.
-    intercept : array (columns,)
-        That of both classifiers.
     apart : bool
         Whether every column decides between two classes, and not all columns together between as many.
     weight : array (n, columns), optional
@@ -50,33 +64,32 @@ class Distillation:
     --------
     >>> from marginpath import Gaussian
     >>> X = np.linspace(-3, 3, 60)[:, None]
-    >>> task = Distillation(X, soft_labels(np.sin(2 * X), apart=True), np.zeros(1))
+    >>> task = Distillation(X, soft_labels(np.sin(2 * X), apart=True))
     >>> heavy, light = task.vectors(X[::12], Gaussian(0.5), ridges=(100.0, 0.0))
-    >>> vectors, coef = light
-    >>> bool(np.mean((Gaussian(0.5)(X, vectors) @ coef.T > 0) == (np.sin(2 * X) > 0)) > 0.95)
+    >>> decision = Gaussian(0.5)(X, light.vectors) @ light.coef.T + light.intercept
+    >>> bool(np.mean((decision > 0) == (np.sin(2 * X) > 0)) > 0.95)
     True
-    >>> bool(np.abs(heavy[1]).sum() < np.abs(coef).sum())
+    >>> bool(np.abs(heavy.coef).sum() < np.abs(light.coef).sum())
     True
     """
 
     X: Any
     target: np.ndarray
-    intercept: np.ndarray
     apart: bool = True
     weight: np.ndarray | None = None
 
     def coefficients(
         self, block: np.ndarray, square: np.ndarray, ridges: Sequence[float] = (0.0,)
-    ) -> Iterator[np.ndarray]:
-        """Yield coefficients (columns, k) for every ridge, by kernel values of rows and vectors."""
+    ) -> Iterator[Fewer]:
+        """Yield coefficients for every ridge, by kernel values of rows and vectors."""
         triangle = _triangle(square)
         for theta in self._in_basis(triangle, block, ridges):
-            yield _in_vectors(triangle, theta)
+            yield Fewer(None, _in_vectors(triangle, theta[1:]), theta[0])
 
     def vectors(
         self, vectors: np.ndarray, kernel: Kernel, ridges: Sequence[float] = (0.0,)
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield vectors near the given ones, for a Gaussian, and coefficients (columns, k), for every ridge.
+    ) -> Iterator[Fewer]:
+        """Yield vectors near the given ones, for a Gaussian, and their coefficients, for every ridge.
 
         Each descent starts where that of the ridge before has ended, so that they should decrease.
         """
@@ -87,50 +100,50 @@ class Distillation:
         halves = (X * X).sum(axis=1) / 2
         axes = _axes(X)
         X, Z = X @ axes, Z @ axes  # what of a row is across all axes is in its half square alone
-        k, columns = len(Z), len(self.intercept)
+        k, columns = len(Z), self.target.shape[1]
         triangle = _triangle(_gaussian(Z, (Z * Z).sum(axis=1) / 2, Z))
         first = next(self._in_basis(triangle, _gaussian(X, halves, Z), ridges[:1]))
         theta = np.append(first, Z).astype(np.float64)
 
         def loss(theta: np.ndarray, ridge: float) -> tuple[float, np.ndarray]:
-            own = theta[: k * columns].reshape(k, columns)
-            coef, Z = (
-                _in_vectors(triangle, own).T.astype(dtype),
-                theta[k * columns :].reshape(k, -1).astype(dtype),
-            )
+            intercept, own, Z = _parts(theta, k, columns)
+            coef, Z = _in_vectors(triangle, own).T.astype(dtype), Z.astype(dtype)
             block = _gaussian(X, halves, Z)
-            value, slope = self._loss(block @ coef)
+            value, slope = self._loss(block @ coef + intercept)
             pull = block * (slope.astype(dtype) @ coef.T)
             along = solve_triangular(triangle, block.T @ slope, lower=True) + 2 * ridge * own
-            return value + ridge * float((own**2).sum()), np.append(
-                along, pull.T @ X - pull.sum(axis=0)[:, None] * Z
-            )
+            moves = pull.T @ X - pull.sum(axis=0)[:, None] * Z
+            parts = slope.sum(axis=0), along.ravel(), moves.ravel()
+            return value + ridge * float((own**2).sum()), np.concatenate(parts)
 
         for ridge in ridges:
             theta = _descended(loss, theta, ridge / len(X), 4 * k * X.size)
-            moved = theta[k * columns :].reshape(k, -1) @ axes.T.astype(np.float64)
-            yield moved * sigma + centre, _in_vectors(triangle, theta[: k * columns].reshape(k, columns))
+            intercept, own, Z = _parts(theta, k, columns)
+            yield Fewer(Z @ axes.T.astype(np.float64) * sigma + centre, _in_vectors(triangle, own), intercept)
 
     def _in_basis(
         self, triangle: np.ndarray, block: np.ndarray, ridges: Sequence[float]
     ) -> Iterator[np.ndarray]:
-        """Yield the best coefficients (k, columns) of an orthonormal basis of the vectors' span."""
-        basis = solve_triangular(triangle, block.T, lower=True).T
-        columns = len(self.intercept)
-        scale = float((triangle**2).sum()) / len(triangle)  # the mean of k(z, z)
+        """Yield the best intercept, and below it coefficients (k, columns) of an orthonormal basis."""
+        basis = np.insert(solve_triangular(triangle, block.T, lower=True).T, 0, 1.0, axis=1)
+        columns = self.target.shape[1]
+        weight = np.full(basis.shape[1], float((triangle**2).sum()) / len(triangle))  # the mean of k(z, z)
+        weight[0] = 0  # of the intercept
 
         def loss(theta: np.ndarray, ridge: float) -> tuple[float, np.ndarray]:
-            value, slope = self._loss(basis @ theta.reshape(-1, columns))
-            return value + ridge * float(theta @ theta), (basis.T @ slope).ravel() + 2 * ridge * theta
+            own = theta.reshape(-1, columns)
+            value, slope = self._loss(basis @ own)
+            pull = ridge * weight[:, None] * own
+            return value + float((pull * own).sum()), (basis.T @ slope + 2 * pull).ravel()
 
         theta = self._start(basis)
         for ridge in ridges:
-            theta = _descended(loss, theta, ridge * scale / len(basis), block.size * columns)
+            theta = _descended(loss, theta, ridge / len(basis), block.size * columns)
             yield theta.reshape(-1, columns)
 
-    def _loss(self, products: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the cross-entropy of the soft labels, and its slope in the values."""
-        logits = _SHARPNESS * (products + self.intercept)
+    def _loss(self, decision: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the cross-entropy of the soft labels, and its slope in the decision values."""
+        logits = _SHARPNESS * decision
         if self.apart:
             value, slope = np.logaddexp(0, logits) - self.target * logits, expit(logits) - self.target
         else:
@@ -156,7 +169,7 @@ class Distillation:
         else:
             near = np.maximum(values / _SHARPNESS, -2 * _CLIPPED)
         normal = basis.T @ basis + _RIDGE * len(basis) * np.eye(basis.shape[1])
-        return np.asarray(np.linalg.solve(normal, basis.T @ (near - self.intercept)).ravel())
+        return np.asarray(np.linalg.solve(normal, basis.T @ near).ravel())
 
 
 def soft_labels(decision: np.ndarray, *, apart: bool) -> np.ndarray:
@@ -169,6 +182,12 @@ def soft_labels(decision: np.ndarray, *, apart: bool) -> np.ndarray:
     """
     sharp = _SHARPNESS * decision
     return np.asarray(expit(sharp) if apart else softmax(sharp, axis=1))
+
+
+def _parts(theta: np.ndarray, k: int, columns: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the intercept (columns,), coefficients (k, columns) of a basis, and k vectors."""
+    intercept, own, Z = np.split(theta, [columns, (k + 1) * columns])
+    return intercept, own.reshape(k, columns), Z.reshape(k, -1)
 
 
 def _axes(X: np.ndarray) -> np.ndarray:

@@ -34,13 +34,15 @@ def gaussian_sums(X: Any, vectors: Any, samples: Any, norms: Any, coef: Any, set
     """Write out[i, k] = Σ_j coef[k, j] exp(−‖x_i − z_j‖²/(2σ²)).
 
     ``vectors`` (blocks, features, lanes) are the samples z_j, centred and in units of σ; ``norms`` holds the
-    halves of their squared norms, and ``settings`` the centre, σ, and what rounding may do to a kernel value.
+    halves of their squared norms, and ``settings`` the centre, σ, what rounding may do to a kernel value, and
+    the largest of the ``norms`` of every block.
     """
     features, lanes = vectors.shape[1], LANES
+    limits, largest = settings[2], settings[3]
     size = max(1, min(GROUP, len(X)))
     rows, halves = np.zeros((size, features), X.dtype), np.zeros(size)
     products, sums = np.empty((ROWS, lanes), X.dtype), np.empty((size, len(coef), lanes))
-    values, room = np.empty(lanes), np.empty((2, lanes))
+    values, exponents = np.empty(lanes), np.empty(lanes)
     for first in range(0, len(X), size):
         height = min(size, len(X) - first)
         _scale(X[first : first + height], settings, rows, halves)
@@ -51,12 +53,12 @@ def gaussian_sums(X: Any, vectors: Any, samples: Any, norms: Any, coef: Any, set
             for q in range(height):
                 if q % ROWS == 0:
                     _products(rows[q : min(q + ROWS, height)], vectors[b], products)
-                doubtful = exponentials(products[q % ROWS], halves[q], norms[b], settings[2:], values, room)
-                if doubtful:
-                    _again(X[first + q], samples[start:], halves[q], norms[b], settings, values, room[0])
+                exponentials(products[q % ROWS], halves[q], norms[b], values, exponents)
+                near = limits[0] * (halves[q] + largest[b]) <= limits[1]  # then no value is doubtful
+                if not near and are_doubtful(exponents, halves[q], norms[b], values, limits):
+                    _again(X[first + q], samples[start:], halves[q], norms[b], settings, values, exponents)
                 for k in range(len(coef)):
-                    for c in range(own.shape[1]):
-                        sums[q, k, c] += own[k, c] * values[c]
+                    _add(own[k], values, sums[q, k])
         for q in range(height):
             for k in range(len(coef)):
                 out[first + q, k] = _total(sums[q, k])
@@ -75,17 +77,29 @@ def _scale(X: Any, settings: Any, rows: Any, halves: Any) -> None:
 
 
 @_inlined
+def _add(coef: Any, values: Any, sums: Any) -> None:
+    """Add coef[c] · values[c] to sums[c]; the last block of the vectors may have fewer than others."""
+    if coef.size == LANES:
+        for c in range(LANES):
+            sums[c] += coef[c] * values[c]
+    else:
+        for c in range(coef.size):
+            sums[c] += coef[c] * values[c]
+
+
+@_inlined
 def _total(sums: Any) -> float:
-    value = 0.0
-    for c in range(sums.size):
-        value += sums[c]
-    return value
+    """Return the sum of all lanes: of eight sums, so that no addition waits for all those before."""
+    for c in range(8, LANES):
+        sums[c % 8] += sums[c]
+    total: float = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]))
+    return total
 
 
 @_inlined
 def _products(rows: Any, block: Any, products: Any) -> None:
     """Write ⟨x, z_c⟩ for up to four rows; the bits of each are the same by itself."""
-    products[:] = 0
+    products[: len(rows)] = 0
     if len(rows) == ROWS:
         _four_products(rows, block, products)
     else:
@@ -122,20 +136,22 @@ def _four_products(rows: Any, block: Any, products: Any) -> None:
 
 
 @_inlined
-def exponentials(products: Any, half: float, norms: Any, limits: Any, values: Any, room: Any) -> bool:
-    """Write exp(⟨x, z⟩ − ‖x‖²/2 − ‖z‖²/2); return whether rounding may have changed one too much."""
-    exponents, powers, bits = room[0], room[1], room[1].view(np.int64)
+def exponentials(products: Any, half: float, norms: Any, values: Any, exponents: Any) -> None:
+    """Write exp(⟨x, z⟩ − ‖x‖²/2 − ‖z‖²/2), and the exponents."""
     for c in range(values.size):
         exponents[c] = (np.float64(products[c]) - half) - norms[c]
         t = min(max(exponents[c], _LOWEST), 0.0)
-        powers[c] = t * _LOG2E + _ROUND
-        whole = powers[c] - _ROUND
-        values[c] = _near_one((t - whole * _LN2_HIGH) - whole * _LN2_LOW)
-    for c in range(values.size):
-        bits[c] = (bits[c] + 1023) << 52  # the last bits of _ROUND + whole are those of whole
+        shifted = np.float64(t * _LOG2E + _ROUND)
+        whole = shifted - _ROUND
+        power = np.int64((shifted.view(np.int64) + 1023) << 52)  # its last bits are those of whole
+        values[c] = _near_one((t - whole * _LN2_HIGH) - whole * _LN2_LOW) * power.view(np.float64)
+
+
+@_inlined
+def are_doubtful(exponents: Any, half: float, norms: Any, values: Any, limits: Any) -> bool:
+    """Whether rounding may have changed one of the values too much."""
     doubtful = 0
     for c in range(values.size):
-        values[c] *= powers[c]
         doubtful += is_doubtful(exponents[c], half + norms[c], values[c], limits)
     return doubtful > 0
 
@@ -154,7 +170,7 @@ def is_doubtful(exponent: float, halves: float, value: float, limits: Any) -> bo
 def _again(x: Any, samples: Any, half: float, norms: Any, settings: Any, values: Any, exponents: Any) -> None:
     """Compute the doubtful values of a block again, from differences in float64."""
     for c in range(min(values.size, len(samples))):
-        if is_doubtful(exponents[c], half + norms[c], values[c], settings[2:]):
+        if is_doubtful(exponents[c], half + norms[c], values[c], settings[2]):
             values[c] = exp(-_half_square(x, samples[c], settings[1]))
 
 
@@ -170,18 +186,16 @@ def _half_square(x: Any, z: Any, sigma: float) -> float:
 
 @_inlined
 def _near_one(r: float) -> float:
-    """Return exp(r) for |r| ≤ ln 2 / 2: Taylor's polynomial, which is off by 4e-18 of it."""
-    p = 1 / 6227020800
-    p = p * r + 1 / 479001600
-    p = p * r + 1 / 39916800
-    p = p * r + 1 / 3628800
-    p = p * r + 1 / 362880
-    p = p * r + 1 / 40320
-    p = p * r + 1 / 5040
-    p = p * r + 1 / 720
-    p = p * r + 1 / 120
-    p = p * r + 1 / 24
-    p = p * r + 1 / 6
-    p = p * r + 0.5
+    """Return exp(r) for |r| ≤ ln 2 / 2: the nearest polynomial 1 + r + r² q(r), off by 1.1e-17 of it."""
+    p = 2.5000061602835666e-08
+    p = p * r + 2.763024837921144e-07
+    p = p * r + 2.7557586373840165e-06
+    p = p * r + 2.480149309890655e-05
+    p = p * r + 0.00019841269506578688
+    p = p * r + 0.0013888888943630114
+    p = p * r + 0.008333333333494461
+    p = p * r + 0.041666666666530155
+    p = p * r + 0.16666666666666413
+    p = p * r + 0.5000000000000011
     p = p * r + 1.0
     return p * r + 1.0

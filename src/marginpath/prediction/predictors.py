@@ -128,7 +128,7 @@ class Gaussians(Predictor):
         self.blocks = np.ascontiguousarray(padded.reshape(-1, _LANES, padded.shape[1]).transpose(0, 2, 1))
         self.halves = np.pad(halves, (0, len(padded) - m)).reshape(-1, _LANES)
         self.vectors = np.ascontiguousarray(vectors)
-        self.settings = (centre, sigma, product_unit(d, eps), tolerated(d, eps))
+        self.settings = (centre, sigma, (product_unit(d, eps), tolerated(d, eps)), self.halves.max(axis=1))
 
     def _prepared(self, X: Any) -> np.ndarray:
         dense = X.toarray() if sp.issparse(X) else X

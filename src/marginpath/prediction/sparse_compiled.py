@@ -8,7 +8,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from .gaussian_compiled import exponentials, is_doubtful
+from .gaussian_compiled import are_doubtful, exponentials, is_doubtful
 
 LANES = 32
 
@@ -27,7 +27,7 @@ def sparse_gaussian_sums(
     (data, indices, indptr), (entries, owners, starts) = rows, columns
     sigma, limits = settings[0], settings[1:]
     m = norms.size
-    products, values, room = np.empty(m), np.empty(m), np.empty((2, m))
+    products, values, exponents = np.empty(m), np.empty(m), np.empty(m)
     sums = np.empty(LANES)
     for i in range(len(out)):
         products[:] = 0
@@ -38,9 +38,10 @@ def sparse_gaussian_sums(
             for r in range(starts[f], starts[f + 1]):
                 products[owners[r]] += x * entries[r]
         half /= 2
-        if exponentials(products, half, norms, limits, values, room):
+        exponentials(products, half, norms, values, exponents)
+        if are_doubtful(exponents, half, norms, values, limits):
             for j in range(m):
-                if is_doubtful(room[0, j], half + norms[j], values[j], limits):
+                if is_doubtful(exponents[j], half + norms[j], values[j], limits):
                     values[j] = exp(-_half_square(data[own], indices[own], vectors, j, sigma))
         for k in range(len(coef)):
             sums[:] = 0

@@ -1,7 +1,7 @@
 """What a tenth of the vectors costs: on several splits of twelve sets, beside as many landmarks.
 
 The refits of `compress` were designed on splits 0 to 2; splits 3 and later are measured. All choices within a
-split are made by folds of its training rows.
+split are made by folds of its training rows. Splits run side by side, so that the seconds here say little.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 import marginpath as mp
 from marginpath.datasets import Dataset
 from marginpath.datasets.downloads import own_file
+from marginpath.parallel import available
 
 from . import data as sets
 from . import peers
@@ -66,7 +68,7 @@ class Splits:
     def fitted(self) -> list[Split]:
         """The splits with their classifiers, fitted once."""
         X, y = self.load()
-        return [_fitted(split(self.name, X, y, self.most, FIRST + i)) for i in range(self.count)]
+        return _each(_fitted, [split(self.name, X, y, self.most, FIRST + i) for i in range(self.count)])
 
 
 def split(name: str, X: np.ndarray, y: np.ndarray, most: int, seed: int) -> Dataset:
@@ -107,7 +109,13 @@ def _ready(splits: Splits) -> Splits:
 
 
 def _all(make: Callable[[Split], Any], splits: Splits) -> list[Any]:
-    return [make(each) for each in splits.fitted]
+    return _each(make, splits.fitted)
+
+
+def _each(make: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """Return what is made of every one, in processes: the error is what counts here, not the time."""
+    workers = min(len(items), available())
+    return list(Parallel(n_jobs=workers)(delayed(make)(item) for item in items))
 
 
 def _fitted(data: Dataset) -> Split:

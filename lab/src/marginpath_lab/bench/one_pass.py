@@ -1,4 +1,9 @@
-"""The compiled prediction alone, row by row, and the least that it could do: one pass over the vectors."""
+"""The compiled prediction alone, row by row, and the least that it could do: one pass over the vectors.
+
+One pass reads every number of the packed vectors once, from the same memory, and multiplies and adds it: m d
+products into as many sums as a block has lanes, nothing by vector. A prediction has, above that, to keep the
+products apart, and to take m exponentials and their weighted sum.
+"""
 
 from __future__ import annotations
 
