@@ -269,7 +269,7 @@ def test_report_of_a_model(invoke, model, animals):
     ran = invoke("report", "a.model", "new.csv")
     assert ran.exit_code == 2
     assert ran.stderr == (
-        "new.csv has no column 'kind' with the true classes, which a report compares with.\n"
+        "new.csv has no column 'kind' with the true classes or values, which a report compares with.\n"
     )
     ran = invoke("report", "a.model", "--plane", "ears,food")
     assert ran.exit_code == 2

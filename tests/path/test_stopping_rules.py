@@ -296,3 +296,22 @@ def test_the_published_numbers_say_what_the_page_says():
     assert max(htru) < 0.2
     assert mean["quasi-optimality", "MNIST 3 vs 5", "0.3"] > 10
     assert min(mean["quasi-optimality", "HTRU2", level] for level in ("0", "0.3")) > 3
+
+
+def test_steps_without_the_gap_that_is_promised_are_no_better():
+    """Rounding keeps gaps open in the end; scores that go on by chance would let a path go on for ever."""
+    problem = mp.Problem(mp.Gram.linear(np.array([[1.0], [-1.0]])), [1, -1])
+    last = {}
+
+    def gap(problem, state):
+        return np.where(state.t <= last["solved"], 0.0, 1.0)
+
+    for last["solved"], end in ((5, 8), (30, 20)):
+        path = mp.run(
+            mp.SolutionPath(mp.GeometricDecay(1.0, 1.5)),
+            problem,
+            20,
+            observe={"bound": mp.metrics.bound, "gap": gap, "score": lambda problem, state: 1.0 * state.t},
+            stop=NoImprovement("score", steps=3),
+        )
+        assert path.last.t == end

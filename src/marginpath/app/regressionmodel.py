@@ -102,7 +102,7 @@ class RegressionModel(Model):
     def facts(self) -> dict[str, Any]:
         """What the fit was: samples, gap, support, and the score of the folds where there are some."""
         model = self.classifier
-        return dict(model.fit_facts_) if self.is_slim else model._facts()
+        return dict(model.fit_facts_) if self.is_slim else model.fit_facts()
 
 
 def quantities(table: Table) -> np.ndarray:

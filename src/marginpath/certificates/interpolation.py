@@ -75,7 +75,7 @@ def least_r_distance(problem: RegressionProblem, u: Array, regularizer: Ridge | 
     X = to_numpy(features.toarray() if sp.issparse(features) else features).astype(np.float64)
     a = -to_numpy(problem.Y * u).astype(np.float64).reshape(n, -1)
     y, mass = (to_numpy(x).astype(np.float64).reshape(n, -1) for x in (problem.targets, problem.mass))
-    l1 = regularizer.l1 if isinstance(regularizer, ElasticNet) else 0.0
+    l1 = getattr(regularizer, "l1", 0.0)
     bounds = []
     for column in range(a.shape[1]):
         counts = mass[:, column] > 0

@@ -109,12 +109,7 @@ class BasePathClassifier(SlimMixin, CallbackSupportMixin, DecisionsMixin, BaseEs
                 f"contains only one class: {classes[0]!r}."
             )
         self._warn_of_scales(X, codes)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(
-                sample_weight, codes, dtype=np.float64, ensure_non_negative=True
-            )
-            if not sample_weight.any():  # scikit-learn before 1.8 takes them
-                raise ValueError("All sample weights are zero: nothing is left to learn from.")
+        sample_weight = _checked_weight(sample_weight, codes)
         definition = None
         if self.warm_start:
             settings = self.get_params(deep=False)
@@ -376,6 +371,16 @@ class BasePathClassifier(SlimMixin, CallbackSupportMixin, DecisionsMixin, BaseEs
 def _without_observers(path: Path) -> Path:
     """Return the same path, less what knows the Gram matrix, which is not kept."""
     return replace(path, observers={})
+
+
+def _checked_weight(sample_weight: Any, codes: np.ndarray) -> np.ndarray | None:
+    """Return the weights in float64; refuse negative ones, and those of which all are zero."""
+    if sample_weight is None:
+        return None
+    weight = _check_sample_weight(sample_weight, codes, dtype=np.float64, ensure_non_negative=True)
+    if not weight.any():  # scikit-learn before 1.8 takes them
+        raise ValueError("All sample weights are zero: nothing is left to learn from.")
+    return np.asarray(weight)
 
 
 def _fit_weight(sample_weight: np.ndarray | None, class_weight: Any, y: np.ndarray) -> np.ndarray | None:

@@ -24,7 +24,7 @@ from .approximation import ApproximationMixin
 from .base import BasePathClassifier
 from .compression import CompressionMixin
 from .deciding import compiled_sums
-from .kernel_settings import KernelSettingsMixin
+from .kernel_settings import KernelSettingsMixin, memory_for
 from .path_fit import Choice, Followed, Follower
 from .racing import OnWidth, race_of, width_results
 from .scales import warn_of_scales
@@ -303,11 +303,8 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
     def _warn_of_scales(self, X: Any, codes: np.ndarray) -> None:
         if self.kernel not in _KERNELS:
             return  # what its values mean is known to the user alone
-        names, centred = (
-            getattr(self, "feature_names_in_", None),
-            self.kernel == "rbf" and self.gamma == "scale",
-        )
-        warn_of_scales(X, codes, names, hidden=100.0, apart=centred, who=type(self).__name__)
+        names, apart = getattr(self, "feature_names_in_", None), (self.kernel, self.gamma) == ("rbf", "scale")
+        warn_of_scales(X, codes, names, hidden=100.0, apart=apart, who=type(self).__name__)
 
     def _diagonal(self, X: Any) -> np.ndarray:
         if self.kernel == "rbf":
@@ -323,13 +320,9 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
 
     def _with_gram(self, X: Any, kernel: Kernel | None, work: Callable[[Gram], R]) -> R:
         """Work on the Gram matrix of X, by landmarks or in a finer precision where need be."""
-        settings: dict[str, Any] = {"precision": self.precision, "memory": self._memory(X)}
+        settings: dict[str, Any] = {"precision": self.precision, "memory": memory_for(self.cache_size, X)}
         settings |= {"landmarks": self._landmarks_on(X, kernel), "seed": self._seed}
         return with_gram(X, kernel, work, constant=self.constant_, **settings)
-
-    def _memory(self, X: Any) -> float | None:
-        """Return the bytes that kernel values may take; None is most of what is free."""
-        return samples_of(X).memory if self.cache_size == "auto" else float(self.cache_size) * 1e6
 
     def _search_widths(self, X: Any, follower: Follower) -> Followed:
         """Follow the path of the width that wins the race, or, where paths are no solutions, of every width.
@@ -359,7 +352,7 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
     def _widths(self, X: Any) -> OnWidth:
         """Return what works on the Gram matrix of a width; one matrix of distances where it fits."""
         exact = self.landmarks in (None, "auto") and self._can_sweep(X)
-        if not (exact and fits(X, 2, precision=self.precision, memory=self._memory(X))):
+        if not (exact and fits(X, 2, precision=self.precision, memory=memory_for(self.cache_size, X))):
             return lambda sigma, work: self._with_gram(X, Gaussian(sigma), work)
         distances = SquaredDistances(X)
         room = np.empty_like(distances.negative)
@@ -401,6 +394,5 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
 
     def _product(self, rows: AnyRows, samples: Array, coefficients: Array) -> Array:
         """Return Σ_i k(x, x_i) coef_i over the samples x_i."""
-        kernel = self.kernel_
-        assert kernel is not None
-        return rows.kernel_product(samples, kernel, coefficients)
+        assert self.kernel_ is not None
+        return rows.kernel_product(samples, self.kernel_, coefficients)

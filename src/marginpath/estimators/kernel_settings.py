@@ -65,3 +65,14 @@ class KernelSettingsMixin:
                 )
             return 1.0 / scale
         return float(self.gamma)
+
+
+def memory_for(cache_size: float | str, X: Any) -> float | None:
+    """Return the bytes that kernel values of X may take; None is most of what is free.
+
+    Examples
+    --------
+    >>> memory_for(0.5, np.ones((3, 2)))
+    500000.0
+    """
+    return samples_of(X).memory if isinstance(cache_size, str) else float(cache_size) * 1e6

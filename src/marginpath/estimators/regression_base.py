@@ -165,15 +165,16 @@ class BasePathRegressor(RegressorMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         slim = copy.copy(self)
         if is_slim(self):
             return slim
-        slim.fit_facts_ = self._facts()
+        slim.fit_facts_ = self.fit_facts()
         for name in ("path_", "cv_results_", "out_of_fold_", "_definition"):
             slim.__dict__.pop(name, None)
-        slim._leave_samples()
+        del slim.X_fit_
+        slim.__dict__.update(self._samples_kept())
         return slim
 
     fit_facts_: dict[str, Any]
 
-    def _facts(self) -> dict[str, Any]:
+    def fit_facts(self) -> dict[str, Any]:
         """Return what the fit was, in plain values."""
         facts: dict[str, Any] = {
             "samples": int(self.X_fit_.shape[0]),
@@ -215,8 +216,8 @@ class BasePathRegressor(RegressorMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         """Return the same at the step that is kept, of what is there without the path."""
 
     @abstractmethod
-    def _leave_samples(self) -> None:
-        """Leave the training samples behind that predictions do not need."""
+    def _samples_kept(self) -> dict[str, Any]:
+        """Return the attributes with the training samples that predictions need, and no others."""
 
     def _predicted(self, X: Any, step: int) -> np.ndarray:
         return self._values(X, self._expansion(step)) + self._intercept(self.coefficients(step))

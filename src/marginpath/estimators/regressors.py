@@ -209,12 +209,11 @@ class MarginPathRegressor(KernelSettingsMixin, BasePathRegressor):
         product = rows_of(X).kernel_product(samples, kernel, coefficients[:, None].astype(X.dtype))
         return np.asarray(product)[:, 0]
 
-    def _leave_samples(self) -> None:
+    def _samples_kept(self) -> dict[str, Any]:
         if self.kernel == "precomputed":
-            del self.X_fit_
-            return
-        self.X_fit_ = samples_of(self.X_fit_).take(self.support_)
-        self.support_, self.landmarks_ = np.arange(len(self.support_)), None
+            return {}
+        vectors, support = samples_of(self.X_fit_).take(self.support_), np.arange(len(self.support_))
+        return {"X_fit_": vectors, "support_": support, "landmarks_": None}
 
     def _attributes_at(self, step: int) -> dict[str, Any]:
         coef = self._expansion(step)
@@ -300,8 +299,8 @@ fit_intercept, warm_start, n_jobs, random_state
     def _kept(self, X: Any) -> np.ndarray:
         return np.asarray(X @ self.coef_)
 
-    def _leave_samples(self) -> None:
-        del self.X_fit_
+    def _samples_kept(self) -> dict[str, Any]:
+        return {}
 
     def _attributes_at(self, step: int) -> dict[str, Any]:
         return {**super()._attributes_at(step), "coef_": self._weights(self.coefficients(step))}

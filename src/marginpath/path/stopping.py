@@ -62,7 +62,8 @@ class NoImprovement:
     The score is what the path observed under ``name`` (several numbers, such as one a fold, are averaged),
     larger is better; the path must observe ``bound``, the box size 1/λ. A plateau at the start, where the
     score has its first value, does not count: there, every sample is given to the larger class. Nor do steps
-    with an empty box, such as the first of :class:`LogDecay`: u = 0 is no classifier.
+    with an empty box, such as the first of :class:`LogDecay`: u = 0 is no classifier; nor, on a path that
+    observes ``gap``, steps without the gap that their solver promises.
 
     Parameters
     ----------
@@ -101,7 +102,7 @@ class NoImprovement:
         """Return the same answer for every column."""
         score, size = (_past(path, name, self) for name in (self.name, "bound"))
         score, size = (x.reshape(len(x), -1).mean(axis=1) for x in (score, size))
-        best = _best_row(score, size)
+        best = _best_row(_of_solutions(score, path), size)
         if self.steps is None:
             done = _grown(size[-1], size[best], self.growth)
         else:
@@ -358,6 +359,14 @@ def _refuse_intercept(problem: Problem) -> None:
             "this problem has one that is not penalized. Use intercept=False and a kernel plus a constant, "
             "or choose the step by cross_validate_path."
         )
+
+
+def _of_solutions(score: np.ndarray, path: Path) -> np.ndarray:
+    """Return the scores, the least of all for steps that rounding has left no solutions."""
+    if not hasattr(path.solver, "gap_tol") or "gap" not in path.rows:
+        return score
+    solved = np.array([np.max(np.asarray(gap)) <= path.solver.gap_tol for gap in path.rows["gap"][1:]])
+    return np.where(solved, score, score.min()) if solved.any() else score
 
 
 def _best_row(score: np.ndarray, size: np.ndarray) -> np.ndarray:

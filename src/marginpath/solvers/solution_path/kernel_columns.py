@@ -94,7 +94,8 @@ class KernelColumns:
     def stretch(self) -> None:
         """Multiply u by the factor from 1 to b_{t+1}/b_t that lowers the dual objective most."""
         total, squared = np.sum(np.abs(self.z), axis=1), np.sum(self.z * self._own_field, axis=1)
-        best = np.divide(total, squared, out=np.full(len(total), np.inf), where=squared > 0)
+        furthest = np.where(np.isfinite(self.grown), self.grown, 1.0)
+        best = np.divide(total, squared, out=furthest, where=squared > 0)
         factor = np.clip(best, 1.0, self.grown)[:, None]
         resting = (np.abs(self.z) == self.before) & (self.before > 0) & (factor == self.grown[:, None])
         self.z = np.where(resting, -self.y * self.length, np.clip(factor * self.z, self.low, self.high))
