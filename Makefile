@@ -33,16 +33,16 @@ $(BIN)/python:
 	@touch $@ .venv/.demo
 
 test: install lint
-	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses=2
+	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses=2 --dist=worksteal
 
 test-all: install lint
-	MARGINPATH_DATA='$(DATA)' $(BIN)/python -m pytest --numprocesses=2 -m 'heavy or not heavy'
+	MARGINPATH_DATA='$(DATA)' $(BIN)/python -m pytest --numprocesses=2 --dist=worksteal -m 'heavy or not heavy'
 
 # With the oldest versions that pyproject.toml allows; what is newer below them may call them deprecated.
 test-lowest: install
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-lowest
 	$(BIN)/uv pip install --quiet --python .venv-lowest --resolution lowest-direct --editable '.[dev]' --editable ./lab
-	$(ONE_THREAD) .venv-lowest/bin/python -m pytest --numprocesses=2 -W ignore::DeprecationWarning
+	$(ONE_THREAD) .venv-lowest/bin/python -m pytest --numprocesses=2 --dist=worksteal -W ignore::DeprecationWarning
 
 lint: install
 	$(BIN)/ruff check --quiet

@@ -102,11 +102,11 @@ class NoImprovement:
         """Return the same answer for every column."""
         score, size = (_past(path, name, self) for name in (self.name, "bound"))
         score, size = (x.reshape(len(x), -1).mean(axis=1) for x in (score, size))
-        best = _best_row(_of_solutions(score, path), size)
-        if self.steps is None:
-            done = _grown(size[-1], size[best], self.growth)
-        else:
-            done = len(score) - 1 - best >= self.steps
+        solved = _solved(path, len(score))
+        latest = len(solved) - 1 - int(solved[::-1].argmax())
+        best = min(int(_best_row(np.where(solved, score, score.min()), size)), latest)
+        grown = _grown(size[-1], size[best], self.growth)
+        done = grown if self.steps is None else len(score) - 1 - best >= self.steps
         return np.full(problem.shape[1:], done)
 
 
@@ -361,12 +361,12 @@ def _refuse_intercept(problem: Problem) -> None:
         )
 
 
-def _of_solutions(score: np.ndarray, path: Path) -> np.ndarray:
-    """Return the scores, the least of all for steps that rounding has left no solutions."""
+def _solved(path: Path, steps: int) -> np.ndarray:
+    """Return which steps have the gap that their solver promises, as rounding leaves none in the end."""
     if not hasattr(path.solver, "gap_tol") or "gap" not in path.rows:
-        return score
+        return np.ones(steps, dtype=bool)
     solved = np.array([np.max(np.asarray(gap)) <= path.solver.gap_tol for gap in path.rows["gap"][1:]])
-    return np.where(solved, score, score.min()) if solved.any() else score
+    return solved | ~solved.any()
 
 
 def _best_row(score: np.ndarray, size: np.ndarray) -> np.ndarray:
