@@ -137,10 +137,10 @@ def random_flips(
 
 
 def two_point_bound(problem: Problem, solution: Array, other: Problem, other_solution: Array) -> float:
-    """Return ½‖w* − w′*‖, which no method can beat on labels between those of the two problems.
+    """Return ½‖w − v‖ for the maximum-margin w and v of two problems: what labels between theirs cost at least.
 
     Where the labels y and y′ differ in at most 2N samples, some ỹ is within N flips of both. A method that
-    sees ỹ returns one w for both, so that ‖w − w*‖ or ‖w − w′*‖ is at least half their distance: a lower
+    sees ỹ returns the same for both, whose distance to w or to v is at least half of theirs: a lower
     bound on what N flips cost any method, whenever it stops (Le Cam's argument).
 
     Parameters
