@@ -137,7 +137,7 @@ def random_flips(
 
 
 def two_point_bound(problem: Problem, solution: Array, other: Problem, other_solution: Array) -> float:
-    """Return ½‖w − v‖ for the maximum-margin w and v of two problems: what labels between theirs cost at least.
+    """Return ½‖w − v‖ for the maximum-margin w and v of two problems: what labels between cost.
 
     Where the labels y and y′ differ in at most 2N samples, some ỹ is within N flips of both. A method that
     sees ỹ returns the same for both, whose distance to w or to v is at least half of theirs: a lower
