@@ -48,7 +48,7 @@ def test_sparse_products_do_not_see_the_number_of_threads(rng):
 def test_products_of_other_libraries_are_as_exact(rows, rng, monkeypatch):
     """Of many short sums, too, which are added up two and two, some at a time."""
     xp = pytest.importorskip("array_api_strict")
-    monkeypatch.setattr(compensated, "_AT_ONCE", 70)
+    monkeypatch.setattr(compensated, "_AT_ONCE", 300)
     X = rng.standard_normal((rows, 3))
     V = rng.standard_normal((rows, 2)) * 10.0 ** rng.integers(-12, 12, (rows, 1))
     V[1::3] = 0

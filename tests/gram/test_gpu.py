@@ -208,6 +208,11 @@ def test_precisions_are_refused_where_they_mean_nothing(rng, monkeypatch):
         choose_gram(X, mp.Gaussian(1.0), device="cuda")
 
 
+def test_features_of_landmarks_are_not_rounded_to_bfloat16(rng):
+    with pytest.raises(ValueError, match=r"Use precision='tf32', or landmarks=None"):
+        choose_gram(rng.standard_normal((9, 2)), mp.Gaussian(1.0), precision="bfloat16", landmarks=3)
+
+
 def test_sweeps_say_that_they_need_numpy(rng):
     gram = mp.Gram.from_kernel(strict(rng.standard_normal((5, 2))), mp.Gaussian(1.0))
     with pytest.raises(TypeError, match=r"CoordinateDescent works on NumPy arrays.*Use DualDescent"):

@@ -312,8 +312,8 @@ def _by_landmarks(
     """Approximate the matrix; the precision is that of its products."""
     if place.precision == "bfloat16":
         raise ValueError(
-            "precision='bfloat16' is for stored kernel values, features of landmarks are kept in float32. "
-            "Use precision='tf32', or fewer landmarks."
+            "precision='bfloat16' rounds kernel values, and features of landmarks are kept in float32. Use "
+            "precision='tf32', or landmarks=None for kernel values in tiles."
         )
     samples = X if place.device is None else _moved(X, place.device)
     if not isinstance(landmarks, np.ndarray):

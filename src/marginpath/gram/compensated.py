@@ -19,7 +19,7 @@ from ..parallel import for_all
 #: Terms of a sum that is not compensated.
 SHORT = 32
 
-_AT_ONCE = 2**25  # numbers that short sums take
+_AT_ONCE = 2**25  # numbers that rows and their short sums take, each
 _NEAR = 2**16  # sums that a core works on at a time: few columns of V, and wide parts of the rows
 
 
@@ -51,7 +51,7 @@ def _elsewhere(rows: Array, support: np.ndarray, V: Array) -> Array:
     xp, m, k = namespace(V), rows.shape[1], int(np.prod(V.shape[1:]))
     total = xp.zeros((m, k), dtype=xp.float64, device=device(V))
     lost = xp.zeros_like(total)
-    for a, b in blocks(len(support), SHORT * max(1, _AT_ONCE // (m * k))):
+    for a, b in blocks(len(support), SHORT * max(1, _AT_ONCE // (m * max(k, SHORT)))):
         index = np.resize(support[a:b], -(-(b - a) // SHORT) * SHORT)
         real = xp.asarray(np.arange(len(index)) < b - a, device=device(V))[:, None]
         factors = xp.reshape(xp.astype(take_rows(V, index), xp.float64), (-1, k))

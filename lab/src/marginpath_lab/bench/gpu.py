@@ -73,25 +73,7 @@ def tasks(quick: bool) -> Iterator[Task]:
         small,
         [_contestant(p, Fit(p, 200, 1.06, memory=2e10), repeats=1) for p in ("bfloat16", "tf32")],
     )
-    more = mnist if quick else shifted(mnist, 540_000)
-    features = Classifier(
-        "tf32", {"landmarks": 50 if quick else 10_000, "multi_class": "ovr", "max_iter": 400}
-    )
-    yield Task(
-        f"{sets.title(more, ' with shifts')}: landmarks, 5 folds, refit",
-        more,
-        small,
-        [_classifier("classifier, tf32", features, repeats=1)],
-    )
-    for n in (500,) if quick else (1_000_000, 5_000_000):
-        made = sets.mixture(n)
-        features = Classifier("tf32", {"landmarks": 50 if quick else 2000, "max_iter": 300}, gamma=MADE_GAMMA)
-        yield Task(
-            f"{sets.title(made)}: landmarks, 5 folds, refit",
-            made,
-            sets.mixture(500),
-            [_classifier("classifier, tf32", features, repeats=1)],
-        )
+    yield from _landmarks(mnist, small, quick)
     some = sets.part(whole, sets.QUICK if quick else 20_000)
     fixed = {"method": "inertial", "stopping": None, "max_iter": 200}
     here = Classifier(None, fixed, device=None)
@@ -104,6 +86,24 @@ def tasks(quick: bool) -> Iterator[Task]:
             Contestant("two cores, float32", here, here.judge, repeats=1),
         ],
     )
+
+
+def _landmarks(mnist: Dataset, small: Dataset, quick: bool) -> Iterator[Task]:
+    """Yield many rows by landmarks: ten classes of digits, and two of made rows."""
+    more = mnist if quick else shifted(mnist, 540_000)
+    count = 50 if quick else 10_000
+    digits = Classifier("tf32", {"landmarks": count, "multi_class": "ovr", "max_iter": 400})
+    yield _by_landmarks(sets.title(more, " with shifts"), more, small, digits)
+    count = 50 if quick else 2000
+    rows = Classifier("tf32", {"landmarks": count, "max_iter": 300}, gamma=MADE_GAMMA)
+    for n in (500,) if quick else (1_000_000, 5_000_000):
+        made = sets.mixture(n)
+        yield _by_landmarks(sets.title(made), made, sets.mixture(500), rows)
+
+
+def _by_landmarks(name: str, data: Dataset, small: Dataset, run: Classifier) -> Task:
+    contestants = [_classifier("classifier, tf32", run, repeats=1)]
+    return Task(f"{name}: landmarks, 5 folds, refit", data, small, contestants)
 
 
 def conclude(entries: Sequence[Entry]) -> Facts:
