@@ -5,6 +5,7 @@ It does not move: three pictures, drawn here, and a table of facts.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from html import escape
@@ -17,8 +18,9 @@ from sklearn.metrics import mean_absolute_error, r2_score
 from ..regressionmodel import RegressionModel, quantities
 from ..tables.reading import Table
 
-_WIDTH, _HEIGHT, _LEFT, _FOOT = 560, 340, 70, 42  # of a picture, and what its numbers take
-_TICKS, _SHOWN = 5, 1000
+_WIDTH, _HEIGHT = 560, 360  # of a picture
+_LEFT, _RIGHT, _TOP, _FOOT = 70, 24, 28, 46  # what its numbers and names take
+_TICKS, _SHOWN = 7, 1000
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # the page asks for nothing
 _COLUMNS = 20  # bars of the histogram
 
@@ -66,9 +68,10 @@ def write_quantity(model: RegressionModel, file: str | os.PathLike[str], table: 
     return target
 
 
-_CSS = """main.quantity { display: flex; flex-wrap: wrap; gap: 1rem; }
-main.quantity svg { width: 100%; max-width: 40rem; height: auto; }
-main.quantity text { font: 12px system-ui, sans-serif; fill: var(--ink, currentColor); }
+_CSS = """main.quantity { display: grid; gap: 1rem; }
+main.quantity { grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); }
+main.quantity svg { width: 100%; height: auto; }
+main.quantity text { font: 14px system-ui, sans-serif; fill: var(--ink, currentColor); }
 main.quantity .axis { stroke: var(--quiet, #888); fill: none; }
 main.quantity .dot { fill: var(--ink, currentColor); fill-opacity: 0.35; }
 main.quantity .line { stroke: var(--ink, currentColor); stroke-width: 2; fill: none; }
@@ -108,24 +111,25 @@ class _Picture:
 
     def __init__(self, x: Sequence[float], y: Sequence[float], names: tuple[str, str]) -> None:
         self.x, self.y = _range(x), _range(y)
-        size = f'width="{_WIDTH - _LEFT - 8}" height="{_HEIGHT - _FOOT}"'
-        self.parts = [f'<rect class="axis" x="{_LEFT}" y="4" {size}/>']
-        for value in np.linspace(*self.x, _TICKS):
-            self._text(self.at_x(value), _HEIGHT - _FOOT + 20, f"{value:.3g}", "middle")
-        for value in np.linspace(*self.y, _TICKS):
-            self._text(_LEFT - 6, self.at_y(value) + 4, f"{value:.3g}", "end")
-        self._text((_WIDTH + _LEFT) / 2, _HEIGHT - 4, names[0], "middle")
+        size = f'width="{_WIDTH - _LEFT - _RIGHT}" height="{_HEIGHT - _TOP - _FOOT}"'
+        self.parts = [f'<rect class="axis" x="{_LEFT}" y="{_TOP}" {size}/>']
+        for value in _round_numbers(*self.x):
+            self._text(self.at_x(value), _HEIGHT - _FOOT + 18, f"{value:.6g}", "middle")
+        for value in _round_numbers(*self.y):
+            self._text(_LEFT - 6, self.at_y(value) + 5, f"{value:.6g}", "end")
+        self._text((_WIDTH + _LEFT - _RIGHT) / 2, _HEIGHT - 6, names[0], "middle")
+        self._text(_LEFT, _TOP - 10, names[1], "start")
         self.label = f"{names[1]} against {names[0]}"
 
     def at_x(self, value: float) -> float:
         """Return where a number lies from left to right."""
         low, high = self.x
-        return float(_LEFT + (value - low) / (high - low) * (_WIDTH - _LEFT - 8))
+        return float(_LEFT + (value - low) / (high - low) * (_WIDTH - _LEFT - _RIGHT))
 
     def at_y(self, value: float) -> float:
         """Return where a number lies from top to bottom."""
         low, high = self.y
-        return float(4 + (high - value) / (high - low) * (_HEIGHT - _FOOT))
+        return float(_TOP + (high - value) / (high - low) * (_HEIGHT - _TOP - _FOOT))
 
     def points(self, x: np.ndarray, y: np.ndarray) -> str:
         """Return the places of points."""
@@ -154,10 +158,23 @@ class _Picture:
 
 
 def _range(values: Sequence[float]) -> tuple[float, float]:
-    """Return the least and the largest, with room between them."""
+    """Return the least and the largest, with some room around them; nothing under 0, where counts begin."""
     low, high = float(np.min(values)), float(np.max(values))
     spare = 0.03 * (high - low) or 1.0
-    return low - spare, high + spare
+    return low - spare if low != 0 else 0.0, high + spare
+
+
+def _round_numbers(low: float, high: float) -> np.ndarray:
+    """Return some multiples of 1, 2 or 5 times a power of ten in the range.
+
+    Examples
+    --------
+    >>> _round_numbers(0.7, 10.3).tolist(), _round_numbers(-0.31, 0.2).round(1).tolist()
+    ([2.0, 4.0, 6.0, 8.0, 10.0], [-0.3, -0.2, -0.1, 0.0, 0.1, 0.2])
+    """
+    power = 10.0 ** math.floor(math.log10((high - low) / _TICKS))
+    step = next(power * each for each in (1, 2, 5, 10) if (high - low) / (power * each) <= _TICKS)
+    return step * np.arange(math.ceil(low / step), math.floor(high / step) + 1)
 
 
 def _card(title: str, picture: _Picture, note: str) -> str:
