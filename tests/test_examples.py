@@ -10,7 +10,13 @@ pytest.importorskip("matplotlib")
 
 FOLDER = Path(__file__).parents[1] / "examples"
 EXAMPLES = sorted(FOLDER.glob("plot_*.py"))
-HEAVY = {"plot_04_margin_closing", "plot_05_all_methods", "plot_09_small_device", "plot_10_million_rows"}
+HEAVY = {
+    "plot_03_mislabelled",
+    "plot_04_margin_closing",
+    "plot_05_all_methods",
+    "plot_09_small_device",
+    "plot_10_million_rows",
+}
 
 
 def test_there_are_examples_for_all_that_was_promised():

@@ -11,7 +11,7 @@ from marginpath.solvers import MirrorDescent, NormalizedGradient
 METHODS = {"NGD": (NormalizedGradient(first=2), -1), "iPD": (MirrorDescent(accelerated=True, first=2), 1)}
 
 
-@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize("name", ["mnist35", pytest.param("htru2", marks=pytest.mark.heavy)])
 def test_trajectories_of_the_rivals(name):
     X, y, X_test, y_test, sigma = REAL[name]()
     stored = np.load(FIXTURES / f"{name}.npz")

@@ -148,6 +148,7 @@ def test_no_file_is_replaced_while_it_is_open(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["a path.npz"]  # and nothing half written is left
 
 
+@pytest.mark.heavy
 def test_a_process_that_was_not_forked_fits_and_predicts(tmp_path):
     (tmp_path / "spawned.py").write_text(SPAWNED, encoding="utf-8")
     ran = subprocess.run(
@@ -156,6 +157,7 @@ def test_a_process_that_was_not_forked_fits_and_predicts(tmp_path):
     assert ran.returncode == 0, ran.stderr
 
 
+@pytest.mark.heavy
 def test_the_command_line_needs_nothing_of_unix(tmp_path):
     rows = "\n".join(
         f"{i % 7},{'rot' if i % 2 else 'grün'},{'Bär' if i % 7 > 3 else 'Hase'}" for i in range(60)

@@ -100,6 +100,7 @@ def test_a_rare_class_that_is_learnt_is_told_too(invoke, churn):
     assert "% minority, class 'yes': consider --balanced, --scoring balanced_accuracy." in ran.stderr
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("score", ["f1", "average_precision"])
 def test_a_positive_class_has_a_name(invoke, churn, score):
     ran = invoke("fit", "churn.csv", "-t", "churned", "--scoring", score, "--balanced", "--kernel", "linear")

@@ -228,6 +228,7 @@ for landmarks in (None, 30):
 """
 
 
+@pytest.mark.heavy
 def test_arrays_of_another_library():
     environment = {**os.environ, "SCIPY_ARRAY_API": "1"}  # scikit-learn wants it before scipy is imported
     run = subprocess.run([sys.executable, "-c", ELSEWHERE], env=environment, capture_output=True, text=True)

@@ -64,6 +64,7 @@ def test_the_same_model_lazily(client, cls, data):
         cls().fit(far, [0, 1, 1])
 
 
+@pytest.mark.heavy
 def test_sweeps_on_the_cluster(client):
     X, y = make_moons(90, noise=0.3, random_state=0)
     fitted = mp.LinearMarginPathClassifier(random_state=0).fit(da.from_array(X, chunks=(30, 2)), y)
@@ -91,6 +92,7 @@ def test_columns_of_other_names_are_refused(client):
         fitted.predict(frame[["b", "a"]])
 
 
+@pytest.mark.heavy
 def test_labels_that_are_words_come_back_lazily(client):
     X, y = load_iris(return_X_y=True)
     words, far = np.array(["setosa", "versicolor", "virginica"])[y], da.from_array(X, chunks=(40, 4))

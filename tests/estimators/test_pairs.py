@@ -121,7 +121,9 @@ def test_auto_is_pairs_where_they_are_cheap(digits):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("cls", BOTH)
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("stopping", ["cv", "holdout", "margin", None])
+@pytest.mark.parametrize(
+    "stopping", ["cv", *(pytest.param(rule, marks=pytest.mark.heavy) for rule in ("holdout", "margin", None))]
+)
 def test_every_method_and_rule(cls, method, stopping):
     X, y = make_blobs(90, 2, centers=[[0, 0], [6, 0], [0, 6]], random_state=0)
     clf = cls(multi_class="ovo", method=method, stopping=stopping, max_iter=900, tol=0.5, random_state=0)

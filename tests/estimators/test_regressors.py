@@ -100,6 +100,7 @@ def test_quantiles_cover_what_is_asked(quantile, cls):
     assert error < 0.7 * rival
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("cls", "quantile"), [(BOTH[0], 0.1), (BOTH[0], 0.9), (BOTH[1], 0.5)])
 def test_quantiles_are_off_by_chance_alone(cls, quantile):
     """Over ten samples: a quantile of 400 numbers has a deviation of √(q(1 − q)/400), and no bias.

@@ -65,6 +65,7 @@ def test_iterates_are_those_of_the_plain_solver(seed, n, kind, schedule, momentu
     assert worst <= 1e-10
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("momentum", [None, mp.Inertia(3)])
 @pytest.mark.parametrize("schedule", [mp.PowerDecay(40.0, power=0.5), mp.LogDecay(8.0), mp.Constant(0.3)])
 @pytest.mark.parametrize("kind", ["linear", "kernel"])
@@ -192,6 +193,7 @@ def same(a, b):
         np.testing.assert_array_equal(x, y, strict=True)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("k", [None, 1, 3])
 @pytest.mark.parametrize("momentum", [None, mp.Inertia(3)])
 @pytest.mark.parametrize("cut", [0, 1, 150, 333])
@@ -323,6 +325,7 @@ def test_dtype_and_memory_order(dtype, order):
     assert np.abs(last.u - plain.u).max() <= 2 * rounding + 1e-11
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_fast_decay_neither_overflows_nor_underflows(scale, dtype):

@@ -77,6 +77,7 @@ def test_joblib_brings_everything_back(settings):
         assert_equal(joblib.load(file), clf)
 
 
+@pytest.mark.heavy
 def test_skops_needs_to_trust_records_and_nothing_else():
     skops = pytest.importorskip("skops.io", reason="install marginpath[skops] to test it")
     asked = set()

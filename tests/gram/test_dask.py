@@ -142,6 +142,7 @@ def test_chunks_of_different_dtype_and_kind_become_alike(client, samples):
     close(mp.Gram.from_dask(half) @ Y, mp.Gram.linear(X) @ Y)
 
 
+@pytest.mark.heavy
 def test_unknown_chunk_sizes_and_dataframes(client, samples):
     pandas = pytest.importorskip("pandas")
     X, Y = samples
@@ -208,6 +209,7 @@ def test_four_workers_say_the_same(samples):
                     close(found, wanted)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("made", "constant"), [(chunked, 0.3), (sparse_chunks, 0.0)])
 def test_landmarks_there_are_those_of_one_machine(client, made, constant):
     X = np.random.default_rng(0).standard_normal((N, D))

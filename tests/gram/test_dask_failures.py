@@ -56,6 +56,7 @@ def kill_one(cluster, which):
     psutil.Process(sorted(nanny.pid for nanny in cluster.workers.values() if nanny.pid)[which]).kill()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("kernel", [None, mp.Gaussian(5.0)], ids=["linear", "kernel"])
 def test_a_killed_worker_changes_nothing(cluster, client, samples, kernel):
     X, Y = samples

@@ -31,6 +31,7 @@ def known_tasks(client, at_most=np.inf):
     return number
 
 
+@pytest.mark.heavy
 def test_everything_is_released(client, samples):
     X, Y = samples
     before = known_tasks(client)
@@ -71,6 +72,7 @@ def test_chunks_are_grouped_by_thread_and_by_size():
     assert [len(run) for run in _packed(list(range(8)), known, 1)] == [1] * 8
 
 
+@pytest.mark.heavy
 def test_the_prices_of_a_step_are_those_that_were_paid():
     from marginpath_lab.bench.dask_cost import StepCost, bytes_a_step, conclude, tasks_a_step
     from marginpath_lab.bench.measure import Entry

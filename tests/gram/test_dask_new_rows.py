@@ -28,6 +28,7 @@ def test_decisions_on_dask_arrays_are_lazy_and_chunked(client, samples, kernel):
     close(one.compute(), problem.decision(u, X)[:, 0])
 
 
+@pytest.mark.heavy
 def test_nystroem_features_feed_the_linear_path(client, samples):
     from sklearn.kernel_approximation import Nystroem
 
@@ -42,6 +43,7 @@ def test_nystroem_features_feed_the_linear_path(client, samples):
     assert mc.map_rows(small.transform, sparse_chunks(X), columns=5).compute().shape == (N, 5)
 
 
+@pytest.mark.heavy
 def test_what_an_estimator_needs(client, samples):
     X, Y = samples
     rows, weight = mc.load_rows(chunked(X)), np.random.default_rng(3).integers(0, 4, N)

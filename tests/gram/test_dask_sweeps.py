@@ -16,6 +16,7 @@ from clusters import D, N, chunked, close, make_cluster, sparse_chunks  # noqa: 
 from marginpath import ClusterSweeps  # noqa: E402
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("make", [chunked, sparse_chunks], ids=["dense", "sparse"])
 def test_sweeps_reach_the_solution_with_a_certificate(client, samples, make):
     X, Y = samples
@@ -47,6 +48,7 @@ def test_sweeps_keep_their_field_while_the_bound_rises(client, samples):
     assert np.array_equal(last.u, again.u)
 
 
+@pytest.mark.heavy
 def test_a_round_never_raises_the_dual_objective(client, samples):
     """Also where all shards hold the same samples, the worst case for adding up their steps."""
     X = np.tile(samples[0][:30], (8, 1))

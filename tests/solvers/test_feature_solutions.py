@@ -85,7 +85,7 @@ def test_agrees_with_libsvm(kind, C):
 
 @KINDS
 @BOTH
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.float64, marks=pytest.mark.heavy)])
 def test_columns_reach_their_gaps(kind, intercept, dtype):
     X, y = overlapping(1000, 150, seed=1)
     problem = mp.Problem(mp.Gram.linear(kind(X.astype(dtype))), in_folds(y), intercept=intercept)

@@ -1,6 +1,7 @@
 """What the paper proves, as laws over random separable problems, linear and kernel."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import hard_margin, random_problem
@@ -98,6 +99,7 @@ def test_both_algorithms_reach_the_maximum_margin_at_the_proved_rate(seed, n, ki
         assert float(reference.distance(problem, path.last)) ** 2 / 2 <= bound + slack
 
 
+@pytest.mark.heavy
 @problems
 def test_energy_of_the_inertial_proof_never_increases(seed, n, kind, lambda0):
     problem, u_star, _ = make(seed, n, kind)

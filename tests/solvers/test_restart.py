@@ -141,6 +141,7 @@ def test_refusals():
     mp.DualDescent(mp.Constant(1.0), GradientRestart(), loss=mp.Logistic())
 
 
+@pytest.mark.heavy
 def test_the_experiment_from_problems_to_files():
     table = restart.compute(problems=["wide"], steps=400)
     assert table.ratio("wide") <= 1.2

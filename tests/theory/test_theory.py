@@ -377,6 +377,7 @@ def test_tikhonov_with_an_exponential_tail_diverges_in_norm_and_converges_in_dir
     assert side.angle_gap[-1] < 1e-2
 
 
+@pytest.mark.heavy
 def test_the_experiment_on_a_small_scale():
     table = theory_bounds.compute(steps=40, draws=3, count=4)
     for run in (*table.theorem1, *table.theorem2):

@@ -176,6 +176,7 @@ def test_a_clear_winner_wins(draw, rng, monkeypatch):
     assert scores[place] >= scores.max() - 0.005
 
 
+@pytest.mark.heavy
 def test_the_table_of_widths(monkeypatch):
     X, y = make_blobs(700, centers=4, cluster_std=2.5, random_state=0)
     followed = whole_paths(monkeypatch)
@@ -194,6 +195,7 @@ def test_the_table_of_widths(monkeypatch):
     assert not hasattr(again.set_params(gamma="scale").fit(X, y), "width_results_")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "settings",
     [
