@@ -89,7 +89,7 @@ def classes(rng, n_classes, n=90):
 @pytest.mark.parametrize("asarray", LIBRARIES)
 @pytest.mark.parametrize(("n_classes", "multi_class"), [(2, "ovr"), (3, "ovr"), (3, "ovo")])
 @pytest.mark.parametrize("scoring", [None, "balanced_accuracy"])
-@pytest.mark.parametrize("stored", [True, False])
+@pytest.mark.parametrize("stored", [True, pytest.param(False, marks=pytest.mark.heavy)])
 def test_cross_validation_is_that_of_numpy(asarray, n_classes, multi_class, scoring, stored, rng):
     X, y = classes(rng, n_classes)
     settings = {"scoring": scoring, "steps": 40, "sample_weight": rng.integers(1, 4, 90)}
@@ -208,11 +208,6 @@ def test_precisions_are_refused_where_they_mean_nothing(rng, monkeypatch):
         choose_gram(X, mp.Gaussian(1.0), device="cuda")
 
 
-def test_features_of_landmarks_are_not_rounded_to_bfloat16(rng):
-    with pytest.raises(ValueError, match=r"Use precision='tf32', or landmarks=None"):
-        choose_gram(rng.standard_normal((9, 2)), mp.Gaussian(1.0), precision="bfloat16", landmarks=3)
-
-
 def test_sweeps_say_that_they_need_numpy(rng):
     gram = mp.Gram.from_kernel(strict(rng.standard_normal((5, 2))), mp.Gaussian(1.0))
     with pytest.raises(TypeError, match=r"CoordinateDescent works on NumPy arrays.*Use DualDescent"):
@@ -287,6 +282,44 @@ def test_models_of_all_precisions_are_alike(asarray, name, rng):
     found = with_gram(asarray(X), mp.Gaussian(1.0), work, precision=name)
     assert abs(found.best_score - expected.best_score) < 0.02
     np.testing.assert_allclose(found.split_scores, expected.split_scores, atol=0.05)
+
+
+@pytest.mark.parametrize("asarray", TORCH)
+@pytest.mark.parametrize("name", ["float32", "tf32", "bfloat16"])
+@pytest.mark.parametrize("constant", [0.0, 0.5])
+def test_features_of_landmarks_are_what_they_are_in_any_precision(asarray, name, constant, rng):
+    X, V = rng.standard_normal((500, 4)).astype(np.float32), rng.standard_normal((500, 7)).astype(np.float32)
+    settings = {"landmarks": 60, "seed": 3, "constant": constant}
+    gram = choose_gram(asarray(X), mp.Gaussian(1.5), precision=name, **settings)
+    F = to_numpy(gram.features.float()).astype(np.float64)
+    expected = choose_gram(X, mp.Gaussian(1.5), **settings)
+    assert (str(gram.dtype), gram.features.dtype.itemsize) == (
+        "torch.float32",
+        2 if name == "bfloat16" else 4,
+    )
+    np.testing.assert_array_equal(gram.chosen, expected.chosen)
+    np.testing.assert_allclose(F, expected.features, atol=1e-2 if name == "bfloat16" else 2e-3)
+    assert abs(gram.trace_error - expected.trace_error) < 1e-2
+    np.testing.assert_allclose(to_numpy(gram.diagonal), (F**2).sum(axis=1), rtol=1e-5)
+    for columns in (V, V[:, 0]):
+        found = gram @ asarray(columns)
+        assert str(found.dtype) == "torch.float32"
+        np.testing.assert_allclose(to_numpy(found), F @ (F.T @ columns), rtol=0, atol=2e-2)
+    lower, upper = gram.norm_bounds()
+    assert lower <= np.linalg.norm(F, 2) ** 2 * (1 + 1e-4)
+    assert upper >= np.linalg.norm(F, 2) ** 2 * (1 - 1e-4)
+
+
+@pytest.mark.parametrize("asarray", LIBRARIES)
+def test_landmarks_know_what_was_multiplied_last_and_nothing_else(asarray, rng):
+    X, V, other = (rng.standard_normal((40, 3)).astype(np.float32) for _ in range(3))
+    gram = mp.Gram.landmarks(asarray(X), mp.Gaussian(1.5), 12)
+    some = np.array([2, 0])
+    before = to_numpy(gram.on_landmarks(asarray(V), some))
+    gram @ asarray(V)
+    np.testing.assert_array_equal(to_numpy(gram.on_landmarks(asarray(V), some)), before)
+    gram @ asarray(other)
+    np.testing.assert_array_equal(to_numpy(gram.on_landmarks(asarray(V), some)), before)
 
 
 @pytest.mark.parametrize("place", ["cpu", "cuda"])

@@ -309,12 +309,7 @@ def _tiles(X: Array, kernel: Kernel, place: Place, room: float, reason: str) -> 
 def _by_landmarks(
     X: Array, kernel: Kernel, landmarks: int | np.ndarray, constant: float, place: Place
 ) -> Gram:
-    """Approximate the matrix; the precision is that of its products."""
-    if place.precision == "bfloat16":
-        raise ValueError(
-            "precision='bfloat16' rounds kernel values, and features of landmarks are kept in float32. Use "
-            "precision='tf32', or landmarks=None for kernel values in tiles."
-        )
+    """Approximate the matrix; the precision is that of its features and their products."""
     samples = X if place.device is None else _moved(X, place.device)
     if not isinstance(landmarks, np.ndarray):
         landmarks = min(landmarks, X.shape[0])

@@ -40,8 +40,8 @@ def row_codes(X: Array) -> np.ndarray:
     """
     if sp.issparse(X):
         return _sparse_codes(X)
-    X = X if on_gpu(X) else to_numpy(X)
-    xp, width = namespace(X), X.shape[1] * X.dtype.itemsize // 4
+    X = X if on_gpu(X) or array_api_compat.is_torch_array(X) else to_numpy(X)
+    xp, width = namespace(X), X.shape[1] * max(1, X.dtype.itemsize // 4)
     weights = xp.asarray(_weights(width), device=device(X))
     size = max(1, (_GPU_WORDS if on_gpu(X) else _WORDS) // width)
     parts = (_words(X[a:b, :]) for a, b in blocks(X.shape[0], size))
@@ -122,13 +122,14 @@ def _sparse_codes(X: Any) -> np.ndarray:
 
 
 def _words(rows: Array) -> Array:
-    """Return the same bits as 32-bit whole numbers."""
+    """Return the same bits as whole numbers of 32 bits, or of the 16 that some numbers have."""
     rows = (
         rows.contiguous()
         if array_api_compat.is_torch_array(rows)
         else namespace(rows).ascontiguousarray(rows)
     )
-    return rows.view(namespace(rows).int32)
+    xp = namespace(rows)
+    return rows.view(xp.int16 if rows.dtype.itemsize == 2 else xp.int32)
 
 
 def _weights(count: int) -> np.ndarray:

@@ -51,7 +51,8 @@ class LandmarkGram(LinearGram):
         precision: str | None = None,
     ) -> None:
         self.kernel, self.constant, self._numbers = kernel, constant, as_precision(precision, X)
-        self.chosen, self.points, self.root = chosen, points, root
+        self.chosen, self.points, self.root, self._noise = chosen, points, root, self._numbers.noise
+        self._multiplied: tuple[Array, Array] | None = None
         features = landmark_features(X, points, kernel, root, constant, self._numbers)
         kept = sum(_squares(features[a:b, : root.shape[1]]) for a, b in blocks(X.shape[0], _ROWS))
         self.trace_error = max(0.0, 1 - kept / float(np.sum(kernel_diagonal(X, kernel))))
@@ -59,10 +60,16 @@ class LandmarkGram(LinearGram):
 
     def __matmul__(self, V: Array) -> Array:
         """Return F (Fᵀ V)."""
-        return super().__matmul__(V) if isinstance(V, np.ndarray) else self._numbers.squared(self.X, V)
+        if isinstance(V, np.ndarray):
+            return super().__matmul__(V)
+        W = self._numbers.transposed(self.X, V)
+        self._multiplied = V, W
+        return self._numbers.times(self.X, W)
 
-    def on_landmarks(self, V: Array) -> np.ndarray:
+    def on_landmarks(self, V: Array, columns: np.ndarray | None = None) -> Array:
         """Return B with K̃ V = k(X, L) B, but for the constant: what f = K̃ V is, as a sum over the landmarks.
+
+        Of all columns of V, or of some.
 
         Examples
         --------
@@ -74,10 +81,22 @@ class LandmarkGram(LinearGram):
         >>> bool(np.allclose(values, gram @ V, atol=1e-4))
         True
         """
-        X = self.X
-        w = transposed_product(X, V.astype(X.dtype)) if isinstance(X, np.ndarray) else X.T @ V
-        xp, k = namespace(self.root), self.root.shape[1]
-        return to_numpy(self.root @ xp.astype(w, xp.float64)[:k, ...])
+        xp, m = namespace(self.root), self.root.shape[1]
+        if isinstance(self.X, np.ndarray):
+            some = V if columns is None else take_columns(V, columns)
+            W = transposed_product(self.X, some.astype(self.X.dtype))
+        else:
+            W = self._transposed(V)
+            W = W if columns is None else take_columns(W, columns)
+        return self.root @ xp.astype(W, xp.float64)[:m, ...]
+
+    def _transposed(self, V: Array) -> Array:
+        """Return Fᵀ V, which is known of what was multiplied last: a pass over F less."""
+        if self._multiplied is not None:
+            last, W = self._multiplied
+            if last.shape == V.shape and bool(namespace(V).all(last == V)):
+                return W
+        return self._numbers.transposed(self.X, V)
 
     def cross(self, Z: Array) -> LinearCross:
         """Return K̃ between new rows and the samples as an operator."""
@@ -92,9 +111,8 @@ def landmark_observer(gram: Gram, columns: np.ndarray | None = None) -> dict[str
         return {}
     approximate: Any = gram
 
-    def coefficients(problem: Any, state: Any) -> np.ndarray:
-        V = -problem.Y * state.u
-        return np.asarray(approximate.on_landmarks(V if columns is None else take_columns(V, columns)))
+    def coefficients(problem: Any, state: Any) -> Array:
+        return -approximate.on_landmarks(problem.Y * state.u, columns)
 
     return {"landmark_coef": coefficients}
 
@@ -262,11 +280,14 @@ def landmark_features(
     constant: float = 0.0,
     numbers: Precision = PRECISIONS[None],
 ) -> Array:
-    """Return k(X, L) R⁻ᵀ in float32, some rows at a time, and √constant as one more column unless it is 0."""
+    """Return k(X, L) R⁻ᵀ, some rows at a time, and √constant as one more column unless it is 0.
+
+    They are in float32, or coarser where that is the precision.
+    """
     xp, m = namespace(root), root.shape[1]
     right = xp.astype(root, xp.float32)
     shape = X.shape[0], m + (constant > 0)
-    out = xp.full(shape, constant**0.5, dtype=xp.float32, device=device(root))
+    out = xp.full(shape, constant**0.5, dtype=numbers.storage(right), device=device(root))
 
     def fill(ends: tuple[int, int]) -> None:
         values = kernel(X[slice(*ends), :], points)
@@ -280,4 +301,5 @@ def landmark_features(
 
 def _squares(features: Array) -> float:
     xp = namespace(features)
+    features = xp.astype(features, xp.float32, copy=False)
     return float(xp.sum(features * features, dtype=xp.float64))

@@ -43,8 +43,14 @@ class LinearGram(Gram):
 
     @cached_property
     def diagonal(self) -> Array:
-        """The squared norms of the rows."""
-        return squared_norms(self.X)
+        """The squared norms of the rows, in float32 at least."""
+        X = self.X
+        if sp.issparse(X) or isinstance(X, np.ndarray):
+            return squared_norms(X)
+        xp, some = namespace(X), max(1, _BLOCK // max(X.shape[1], 1))
+        wide = xp.result_type(X.dtype, xp.float32)
+        parts = (xp.astype(X[a:b, :], wide, copy=False) for a, b in blocks(X.shape[0], some))
+        return xp.concat([squared_norms(part) for part in parts])
 
     @cached_property
     def stored(self) -> Gram:

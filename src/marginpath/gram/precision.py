@@ -54,9 +54,13 @@ class Precision:
         """Return K V as accurately as the stored matrix allows at the same speed for one column."""
         return self.product(K, V)
 
-    def squared(self, F: Array, V: Array) -> Array:
-        """Return F (Fᵀ V)."""
-        return F @ (F.T @ V)
+    def transposed(self, F: Array, V: Array) -> Array:
+        """Return Fᵀ V for features F."""
+        return F.T @ V
+
+    def times(self, F: Array, W: Array) -> Array:
+        """Return F W for features F."""
+        return F @ W
 
     def multiplying(self) -> AbstractContextManager[None]:
         """Return within what plain products of matrices are of this precision."""
@@ -91,12 +95,19 @@ class TF32(Float32):
         """Return K V in float32."""
         return K @ V
 
-    def squared(self, F: Array, V: Array) -> Array:
-        """Return F (Fᵀ V), each factor in the order in which it is stored."""
+    def transposed(self, F: Array, V: Array) -> Array:
+        """Return Fᵀ V as (Vᵀ F)ᵀ, which reads F in the order in which it is stored."""
         if V.ndim == 1:
-            return F @ (F.T @ V)
+            return F.T @ V
         with self.multiplying():
-            return (F @ (_as_rows(V) @ F).T)[:, : V.shape[1]].contiguous()
+            return (_as_rows(V) @ F)[: V.shape[1]].T
+
+    def times(self, F: Array, W: Array) -> Array:
+        """Return F W."""
+        if W.ndim == 1:
+            return F @ W
+        with self.multiplying():
+            return (F @ _as_rows(W).T)[:, : W.shape[1]].contiguous()
 
     def multiplying(self) -> AbstractContextManager[None]:
         """Return within what plain products of torch are of this precision."""
@@ -121,13 +132,19 @@ class BFloat16(Float32):
 
     def product(self, K: Array, V: Array) -> Array:
         """Return K V₁ + K V₂ in one product, where V₁ is V in bfloat16 and V₂ what that rounding left."""
-        torch, k = import_module("torch"), V[:, None].shape[-1] if V.ndim == 1 else V.shape[1]
-        half = -(-2 * k // _COLUMNS) * _COLUMNS // 2
-        parts = torch.zeros((V.shape[0], 2 * half), dtype=K.dtype, device=V.device)
-        parts[:, :k] = V.reshape(-1, k)
-        parts[:, half : half + k] = V.reshape(-1, k) - parts[:, :k].float()
-        product = _float32_sums(torch, K, parts)
-        return (product[:, :k] + product[:, half : half + k]).reshape(V.shape)
+        parts, k = _in_two(V, K.dtype)
+        product = _float32_sums(K, parts.T)
+        return (product[:, :k] + product[:, k : 2 * k]).reshape((K.shape[0], *V.shape[1:]))
+
+    def transposed(self, F: Array, V: Array) -> Array:
+        """Return Fᵀ V₁ + Fᵀ V₂ in one product, which reads F in the order in which it is stored."""
+        parts, k = _in_two(V, F.dtype)
+        product = _float32_sums(parts, F)
+        return (product[:k] + product[k : 2 * k]).T.reshape((F.shape[1], *V.shape[1:]))
+
+    def times(self, F: Array, W: Array) -> Array:
+        """Return F W₁ + F W₂ in one product."""
+        return self.product(F, W)
 
 
 #: The precisions by name; None is that of the samples.
@@ -176,10 +193,25 @@ def next_finer(name: str | None, X: Array) -> str | None:
 
 def _as_rows(V: Array) -> Array:
     """Return the columns of V as rows, and rows of zeros up to a good number."""
-    torch, k = import_module("torch"), V.shape[1]
-    rows = torch.zeros((-(-k // _COLUMNS) * _COLUMNS, V.shape[0]), dtype=V.dtype, device=V.device)
-    rows[:k] = V.T
+    rows = _zero_rows(V.shape[1], V, V.dtype)
+    rows[: V.shape[1]] = V.T
     return rows
+
+
+def _in_two(V: Array, dtype: Any) -> tuple[Array, int]:
+    """Return the columns of V as rows of a coarser dtype, then what that rounding left; and how many."""
+    columns = V.reshape(V.shape[0], -1).T
+    k = columns.shape[0]
+    rows = _zero_rows(2 * k, V, dtype)
+    rows[:k] = columns
+    rows[k : 2 * k] = columns - rows[:k].float()
+    return rows, k
+
+
+def _zero_rows(count: int, V: Array, dtype: Any) -> Array:
+    """Return rows of zeros beside V, as long as its columns: so many at least, and a good number."""
+    torch, count = import_module("torch"), -(-count // _COLUMNS) * _COLUMNS
+    return torch.zeros((count, V.shape[0]), dtype=dtype, device=V.device)
 
 
 @contextmanager
@@ -193,8 +225,9 @@ def _tf32(torch: Any) -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
-def _float32_sums(torch: Any, K: Array, V: Array) -> Array:
+def _float32_sums(left: Array, right: Array) -> Array:
     """Multiply bfloat16 matrices into a float32 one; the processor has no such product."""
-    if K.device.type == "cpu":
-        return K.float() @ V.float()
-    return torch.mm(K, V, out_dtype=torch.float32)
+    if left.device.type == "cpu":
+        return left.float() @ right.float()
+    torch = import_module("torch")
+    return torch.mm(left, right, out_dtype=torch.float32)

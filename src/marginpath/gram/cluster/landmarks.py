@@ -47,8 +47,9 @@ class ClusterLandmarkGram(ClusterLinearGram):
         """What makes features of rows."""
         return {"points": self.points, "kernel": self.kernel, "root": self.root}
 
-    def on_landmarks(self, V: Array) -> np.ndarray:
-        """Return B with K̃ V = k(X, L) B, but for the constant."""
+    def on_landmarks(self, V: Array, columns: np.ndarray | None = None) -> np.ndarray:
+        """Return B with K̃ V = k(X, L) B, but for the constant; of all columns, or of some."""
+        V = V if columns is None else V[:, columns]
         w = self.features.transposed_product(V.astype(np.float32))
         return np.asarray(self.root @ w[: self.root.shape[1]].astype(np.float64))
 
