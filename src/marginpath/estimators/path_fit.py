@@ -36,6 +36,7 @@ STEPS = {"coordinate": 100, "inertial": 1000, "gradient": 3000}
 
 _GAP, _GAP_BY_LANDMARKS = 1e-3, 1e-2  # over the objective, of every step
 _PROOF_COLUMNS = 200  # of steps that are the best of some column: pairs of classes are many
+_PROOF_ENTRIES = 2e7  # of these columns
 _PROOF_NUMBERS = 1e9  # entries times columns that are multiplied to prove bounds on the margin
 
 
@@ -169,7 +170,8 @@ class Follower:
         columns = problem.shape[1]
         room = 0 if self.late else int(_PROOF_NUMBERS / (problem.gram.numbers * columns))
         rows = Counter([*estimates[:, 0].argmax(axis=0), *estimates[:, 1].argmin(axis=0)])
-        best = {1 + int(row) for row, _ in rows.most_common(max(room, _PROOF_COLUMNS // columns, 1))}
+        some = int(min(_PROOF_COLUMNS, _PROOF_ENTRIES / len(self.y)) / columns)
+        best = {1 + int(row) for row, _ in rows.most_common(max(room, some, 1))}
         spread = np.linspace(1, len(estimates), max(0, min(room, len(estimates)) - len(best)))
         return MarginProofs.of(problem, sorted({0} | best | {round(s) for s in spread}), path.models.u)
 

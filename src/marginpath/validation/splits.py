@@ -50,7 +50,9 @@ def held_out_samples(cv: Any, y: np.ndarray, groups: Any = None) -> list[np.ndar
     with warnings.catch_warnings():
         if is_number:  # the same is said below, with names
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        folds = list(check_cv(made, y, classifier=True).split(np.zeros(len(y)), y, groups))
+        short = codes.astype(np.min_scalar_type(len(classes)))  # sorted in one pass, unlike most labels
+        labels = short if is_number else y
+        folds = list(check_cv(made, labels, classifier=True).split(np.zeros(len(y)), labels, groups))
     tests = [np.arange(len(y))[test] for _, test in folds]  # masks become indices
     needed = max(2, int(asked) if is_number else len(tests))
     emptied = [counts == np.bincount(codes[test], minlength=len(counts)) for test in tests]
