@@ -50,7 +50,8 @@ def test_toy(alpha, lambda0):
 
 @pytest.mark.parametrize("inertial", [False, True])
 @pytest.mark.parametrize(
-    "decay", [pytest.param(d, marks=pytest.mark.heavy) if d in ("square", "log", "two") else d for d in DECAYS]
+    "decay",
+    [pytest.param(d, marks=pytest.mark.heavy) if d in ("square", "log", "two") else d for d in DECAYS],
 )
 def test_gauss(decay, inertial):
     """Three noise levels (and, for λ0/t, four λ0) are the columns of one run."""

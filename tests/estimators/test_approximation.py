@@ -1,13 +1,16 @@
 """What landmarks change, measured, and more of them."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs, make_moons
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 import marginpath as mp
+from marginpath.gram.landmarks import landmark_gram
 
 
 @pytest.fixture(scope="module")
@@ -157,3 +160,16 @@ def test_landmarks_may_be_given_by_their_numbers(moons):
             mp.Gram.landmarks(X, mp.Gaussian(1.0), wrong)
     with pytest.raises(ValueError, match="'auto' or None; got 'many'"):
         mp.Gram.choose(X, mp.Gaussian(1.0), landmarks="many")
+
+
+@pytest.mark.parametrize("settings", [{}, {"stopping": None, "max_iter": 40}, {"stopping": "holdout"}])
+def test_algorithm_2_decides_by_features_about_their_mean(settings):
+    X, y = make_moons(700, noise=0.3, random_state=0)
+    clf = mp.MarginPathClassifier(method="inertial", landmarks=30, random_state=0, **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        clf.fit(X, y)
+    gram = landmark_gram(X, clf.kernel_, clf.landmarks_, constant=clf.constant_, centred=True)
+    for step in (1, clf.step_):
+        decided = clf.at(step).decision_function(X)
+        np.testing.assert_allclose(decided, (gram @ clf.coefficients(step))[:, 0], atol=1e-3)

@@ -12,7 +12,7 @@ from sklearn.kernel_approximation import Nystroem
 
 import marginpath as mp
 from marginpath.gram.choose import choose_gram, landmarks_for
-from marginpath.gram.landmarks import choose_landmarks
+from marginpath.gram.landmarks import choose_landmarks, landmark_gram
 
 strict = pytest.importorskip("array_api_strict")
 
@@ -87,7 +87,27 @@ def test_sparse_rows_and_other_arrays(rng):
     np.testing.assert_array_equal(dense.chosen, sparse.chosen)
     np.testing.assert_allclose(dense.features, sparse.features, atol=1e-4)
     assert array_namespace(other.features) is strict
-    np.testing.assert_allclose(dense.features, np.asarray(other.features), atol=1e-4)
+    there = np.asarray(other.features)
+    np.testing.assert_allclose(dense.features, there[:, :30], atol=1e-4)
+    assert there.shape[1] == 32  # a row begins where a GPU can read it
+    assert not there[:, 30:].any()
+
+
+@pytest.mark.parametrize("constant", [0.0, 0.3])
+@pytest.mark.parametrize("asarray", [np.asarray, strict.asarray])
+def test_centred_features_have_no_mean_and_the_same_sums(asarray, constant, rng):
+    X, V = rng.standard_normal((200, 3)), rng.standard_normal((200, 2)).astype(np.float32)
+    settings = {"constant": constant, "seed": 1}
+    plain = landmark_gram(asarray(X), mp.Gaussian(1.5), 25, **settings)
+    centred = landmark_gram(asarray(X), mp.Gaussian(1.5), 25, **settings, centred=True)
+    F = np.asarray(plain.features)[:, :25].astype(np.float64)
+    K = (F - F.mean(axis=0)) @ (F - F.mean(axis=0)).T + constant
+    assert centred.trace_error == plain.trace_error
+    np.testing.assert_allclose(np.asarray(centred @ asarray(V)), K @ V, atol=1e-4)
+    np.testing.assert_allclose(np.asarray(centred.cross(asarray(X[:9])) @ asarray(V)), K[:9] @ V, atol=1e-4)
+    *B, b = np.asarray(centred.on_landmarks(asarray(V)))
+    np.testing.assert_allclose(mp.Gaussian(1.5)(X, X[centred.chosen]) @ B + b, K @ V, atol=1e-3)
+    assert centred.norm_bounds()[1] < plain.norm_bounds()[0]
 
 
 def test_how_many():

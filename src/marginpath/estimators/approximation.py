@@ -162,6 +162,20 @@ class ApproximationMixin:
         # The path has settings of its own: a warm start begins anew.
         self.__dict__.update({**fitted, "_definition": None})
 
+    def _expansion(self: Any, step: int) -> np.ndarray:
+        exact = self.landmarks_ is None
+        return np.asarray(self.coefficients(step) if exact else self._on_landmarks(step)[:-1])
+
+    def _intercept(self: Any, step: int) -> np.ndarray:
+        if self.landmarks_ is None:
+            return np.asarray(super()._intercept(step))  # type: ignore[misc]
+        return np.asarray(self._free_intercept(step) + self._on_landmarks(step)[-1])
+
+    def _on_landmarks(self: Any, step: int) -> np.ndarray:
+        """Return the coefficients of the landmarks, and in a last row what is added to their sum."""
+        coef = self.path_.rows.at("landmark_coef", step).reshape(len(self.landmarks_) + 1, -1)
+        return np.asarray(coef, dtype=self.coefficients(step).dtype)
+
     def _landmarks_on(self: Any, X: Any, kernel: Kernel | None) -> Any:
         """Return what the parameter says of landmarks, or those that are kept and more."""
         if self._kept is None:

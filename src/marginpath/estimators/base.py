@@ -261,9 +261,12 @@ class BasePathClassifier(SlimMixin, CallbackSupportMixin, DecisionsMixin, BaseEs
 
     def _intercept(self, step: int) -> np.ndarray:
         """Return the intercept, of which one of the two parts is 0: penalized, and not."""
-        coefficients = self.coefficients(step)
-        free = np.atleast_1d(self.path_.rows.at("offset", step)).astype(coefficients.dtype)
-        return np.asarray(free + self.constant_ * coefficients.sum(axis=0))
+        penalized = self.constant_ * self.coefficients(step).sum(axis=0)
+        return np.asarray(self._free_intercept(step) + penalized)
+
+    def _free_intercept(self, step: int) -> np.ndarray:
+        """Return the part of the intercept that is not penalized."""
+        return np.atleast_1d(self.path_.rows.at("offset", step)).astype(self.coefficients(step).dtype)
 
     def _constant_of(self, X: Any, sample_weight: np.ndarray | None) -> float:
         """Return what is added to the kernel: a tenth of the mean of k(x, x), if intercept_scaling is 1.

@@ -322,6 +322,7 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
         """Work on the Gram matrix of X, by landmarks or in a finer precision where need be."""
         settings: dict[str, Any] = {"precision": self.precision, "memory": memory_for(self.cache_size, X)}
         settings |= {"landmarks": self._landmarks_on(X, kernel), "seed": self._seed}
+        settings["centred"] = self.constant_ > 0 and self.method_ != "coordinate"
         return with_gram(X, kernel, work, constant=self.constant_, **settings)
 
     def _search_widths(self, X: Any, follower: Follower) -> Followed:
@@ -360,12 +361,6 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
 
     def _begin(self, gram: Gram) -> None:
         self.landmarks_, self.trace_error_ = gram.chosen, gram.trace_error
-
-    def _expansion(self, step: int) -> np.ndarray:
-        if self.landmarks_ is None:
-            return self.coefficients(step)
-        coef = self.path_.rows.at("landmark_coef", step)
-        return np.asarray(coef.reshape(len(self.landmarks_), -1), dtype=self.coefficients(step).dtype)
 
     def _attributes_at(self, step: int) -> dict[str, Any]:
         coef = self._expansion(step)

@@ -199,7 +199,9 @@ class Follower:
             tol = 0.0 if self.choice.exact else sweeps.tol
             solver = replace(sweeps, schedule=schedule, seed=self.seed, tol=tol)
             return on_cluster(solver) if problem.gram.space == "cluster" else solver
-        schedule = schedule or geometric_schedule(problem, RATIO[self.method])
+        # Features about their mean let a step go further.
+        ratio = RATIO[self.method] ** (1 if problem.gram.chosen is None else 2)
+        schedule = schedule or geometric_schedule(problem, ratio)
         momentum = Inertia() if self.method == "inertial" else None
         if problem.gram.dtype != problem.xp.float64:
             return DualDescent(schedule, momentum)

@@ -187,7 +187,7 @@ class MarginPathRegressor(KernelSettingsMixin, BasePathRegressor):
     def _expansion(self, step: int) -> np.ndarray:
         if self.landmarks_ is None:
             return self.coefficients(step)
-        return np.asarray(self.path_.rows.at("landmark_coef", step), dtype=np.float64).ravel()
+        return np.asarray(self.path_.rows.at("landmark_coef", step), dtype=np.float64).ravel()[:-1]
 
     def _values(self, X: Any, coefficients: np.ndarray) -> np.ndarray:
         if self.kernel == "precomputed":

@@ -42,6 +42,7 @@ class Place(NamedTuple):
     memory: float | None = None
     landmarks: int | np.ndarray | str | None = None
     seed: int = 0
+    centred: bool = False
 
     def probe(self, X: Array) -> Array:
         """Return one sample where the matrix is to live; refuse a precision that there is none of there."""
@@ -115,9 +116,10 @@ def choose_gram(
     memory: float | None = None,
     landmarks: int | np.ndarray | str | None = None,
     seed: int = 0,
+    centred: bool = False,
     **params: Any,
 ) -> Gram:
-    """Return the Gram matrix of X where it can live; see :meth:`Gram.choose`.
+    """Return the Gram matrix of X where it can live; see :meth:`Gram.choose`, and :func:`landmark_gram`.
 
     Examples
     --------
@@ -126,7 +128,7 @@ def choose_gram(
     """
     kernel, place = (
         None if kernel is None else as_kernel(kernel, **params),
-        Place(precision, device, memory, landmarks, seed),
+        Place(precision, device, memory, landmarks, seed, centred),
     )
     if isinstance(X, Rows):
         return _on_cluster(X, kernel, constant, place)
@@ -149,6 +151,7 @@ def with_gram(
     memory: float | None = None,
     landmarks: int | np.ndarray | str | None = None,
     seed: int = 0,
+    centred: bool = False,
     **params: Any,
 ) -> R:
     """Choose a Gram matrix and work on it; again where memory or precision did not suffice.
@@ -160,8 +163,8 @@ def with_gram(
     ----------
     work : callable, Gram → Path or CrossValidatedPath
         Such as ``lambda gram: mp.cross_validate_path(solver, gram, y)``.
-    X, kernel, constant, precision, device, memory, landmarks, seed, params
-        As in :meth:`Gram.choose`.
+    X, kernel, constant, precision, device, memory, landmarks, seed, centred, params
+        As in :meth:`Gram.choose` and :func:`landmark_gram`.
 
     Examples
     --------
@@ -174,7 +177,7 @@ def with_gram(
     """
     kernel, place = (
         None if kernel is None else as_kernel(kernel, **params),
-        Place(precision, device, memory, landmarks, seed),
+        Place(precision, device, memory, landmarks, seed, centred),
     )
     if isinstance(X, Rows):
         return work(_on_cluster(X, kernel, constant, place))
@@ -313,9 +316,8 @@ def _by_landmarks(
     samples = X if place.device is None else _moved(X, place.device)
     if not isinstance(landmarks, np.ndarray):
         landmarks = min(landmarks, X.shape[0])
-    gram = landmark_gram(
-        samples, kernel, landmarks, seed=place.seed, constant=constant, precision=place.precision
-    )
+    settings: dict[str, Any] = {"precision": place.precision, "centred": place.centred}
+    gram = landmark_gram(samples, kernel, landmarks, seed=place.seed, constant=constant, **settings)
     _tell_of_landmarks(gram)
     return gram
 

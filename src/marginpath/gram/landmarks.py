@@ -26,6 +26,7 @@ _MOST_CANDIDATES = 20_000
 _DRAWN = 64  # candidates that are drawn at a time
 _DEPENDENT = 1e-5  # of k(x, x), the part that the other landmarks must leave of a landmark
 _ROWS = 4096  # whose features are computed at a time
+_ALIGNED = 8  # a row of so many numbers, or a multiple, begins where the matrix units of a GPU can read it
 
 
 class LandmarkGram(LinearGram):
@@ -49,14 +50,17 @@ class LandmarkGram(LinearGram):
         root: Array,
         constant: float,
         precision: str | None = None,
+        centred: bool = False,
     ) -> None:
         self.kernel, self.constant, self._numbers = kernel, constant, as_precision(precision, X)
         self.chosen, self.points, self.root, self._noise = chosen, points, root, self._numbers.noise
         self._multiplied: tuple[Array, Array] | None = None
         features = landmark_features(X, points, kernel, root, constant, self._numbers)
-        kept = sum(_squares(features[a:b, : root.shape[1]]) for a, b in blocks(X.shape[0], _ROWS))
+        own = features[:, : root.shape[1]]
+        kept = sum(_squares(own[a:b, :]) for a, b in blocks(X.shape[0], _ROWS))
         self.trace_error = max(0.0, 1 - kept / float(np.sum(kernel_diagonal(X, kernel))))
-        super().__init__(features)
+        self.mean = _mean(own) if centred else None
+        super().__init__(self._about_the_mean(features))
 
     def __matmul__(self, V: Array) -> Array:
         """Return F (Fᵀ V)."""
@@ -67,7 +71,7 @@ class LandmarkGram(LinearGram):
         return self._numbers.times(self.X, W)
 
     def on_landmarks(self, V: Array, columns: np.ndarray | None = None) -> Array:
-        """Return B with K̃ V = k(X, L) B, but for the constant: what f = K̃ V is, as a sum over the landmarks.
+        """Return B, and b as its last row, with K̃ V = k(X, L) B + b: what f = K̃ V is, by the landmarks.
 
         Of all columns of V, or of some.
 
@@ -77,7 +81,8 @@ class LandmarkGram(LinearGram):
         >>> X = np.random.default_rng(0).standard_normal((50, 2))
         >>> gram = mp.Gram.landmarks(X, mp.Gaussian(1.0), 20)
         >>> V = np.ones((50, 1))
-        >>> values = mp.Gaussian(1.0)(X, X[gram.chosen]) @ gram.on_landmarks(V)
+        >>> *B, b = gram.on_landmarks(V)
+        >>> values = mp.Gaussian(1.0)(X, X[gram.chosen]) @ B + b
         >>> bool(np.allclose(values, gram @ V, atol=1e-4))
         True
         """
@@ -88,7 +93,18 @@ class LandmarkGram(LinearGram):
         else:
             W = self._transposed(V)
             W = W if columns is None else take_columns(W, columns)
-        return self.root @ xp.astype(W, xp.float64)[:m, ...]
+        W = xp.astype(W, xp.float64)
+        own, bias = W[:m, ...], self.constant**0.5 * xp.sum(W[m : m + 1, ...], axis=0)
+        if self.mean is not None:
+            bias = bias - xp.astype(self.mean, xp.float64) @ own
+        return xp.concat([self.root @ own, bias[None, ...]])
+
+    def _about_the_mean(self, features: Array) -> Array:
+        """Take the mean of the samples' features off, where they are centred; in place."""
+        if self.mean is not None:
+            for a, b in blocks(features.shape[0], _ROWS):
+                features[a:b, : self.root.shape[1]] -= self.mean
+        return features
 
     def _transposed(self, V: Array) -> Array:
         """Return Fᵀ V, which is known of what was multiplied last: a pass over F less."""
@@ -102,7 +118,7 @@ class LandmarkGram(LinearGram):
         """Return K̃ between new rows and the samples as an operator."""
         Z = as_floating(Z, "Z")
         features = landmark_features(Z, self.points, self.kernel, self.root, self.constant, self._numbers)
-        return LinearCross(features, self.X)
+        return LinearCross(self._about_the_mean(features), self.X)
 
 
 def landmark_observer(gram: Gram, columns: np.ndarray | None = None) -> dict[str, Callable[..., Array]]:
@@ -125,11 +141,16 @@ def landmark_gram(
     seed: int = 0,
     constant: float = 0.0,
     precision: str | None = None,
+    centred: bool = False,
     **params: Any,
 ) -> LandmarkGram:
-    """Return the kernel matrix by landmarks; see :meth:`Gram.landmarks`."""
+    """Return the kernel matrix by landmarks; see :meth:`Gram.landmarks`.
+
+    Centred, it is that of features about their mean, plus the constant: with an intercept, a model is the
+    same sum, and the largest eigenvalue, which limits a gradient step, is no longer that of the mean.
+    """
     X, kernel = as_floating(X, "X"), as_kernel(kernel, **params)
-    return LandmarkGram(X, kernel, *chosen_points(X, kernel, landmarks, seed), constant, precision)
+    return LandmarkGram(X, kernel, *chosen_points(X, kernel, landmarks, seed), constant, precision, centred)
 
 
 def chosen_points(
@@ -282,12 +303,13 @@ def landmark_features(
 ) -> Array:
     """Return k(X, L) R⁻ᵀ, some rows at a time, and √constant as one more column unless it is 0.
 
-    They are in float32, or coarser where that is the precision.
+    They are in float32, or coarser where that is the precision. Beside NumPy, columns of zeros follow.
     """
     xp, m = namespace(root), root.shape[1]
-    right = xp.astype(root, xp.float32)
-    shape = X.shape[0], m + (constant > 0)
-    out = xp.full(shape, constant**0.5, dtype=numbers.storage(right), device=device(root))
+    right, width = xp.astype(root, xp.float32), m + (constant > 0)
+    shape = X.shape[0], width if isinstance(root, np.ndarray) else -(-width // _ALIGNED) * _ALIGNED
+    out = xp.zeros(shape, dtype=numbers.storage(right), device=device(root))
+    out[:, m:width] = constant**0.5
 
     def fill(ends: tuple[int, int]) -> None:
         values = kernel(X[slice(*ends), :], points)
@@ -297,6 +319,13 @@ def landmark_features(
     here = isinstance(out, np.ndarray) and X.shape[0] > _ROWS
     for_each(fill, list(blocks(X.shape[0], _ROWS)), parallel=here)
     return out
+
+
+def _mean(features: Array) -> Array:
+    """Return the mean of the rows, in float32."""
+    xp, n = namespace(features), features.shape[0]
+    total = sum(xp.sum(xp.astype(features[a:b, :], xp.float64), axis=0) for a, b in blocks(n, _ROWS))
+    return xp.astype(total / n, xp.float32)
 
 
 def _squares(features: Array) -> float:

@@ -1,7 +1,7 @@
 """What a tenth of the vectors costs: on several splits of twelve sets, beside as many landmarks.
 
-The refits of `compress` were designed on splits 0 to 2, and variants were compared on splits 3 to 7; splits 20
-to 24, which were looked at for nothing else, are measured. All choices within a split are made by folds of
+The refits of `compress` were designed on splits 0 to 2, and variants were compared on splits 3 to 7; splits
+20 to 24, which were looked at for nothing else, are measured. All choices within a split are made by folds of
 its training rows. Splits run side by side, so that the seconds here say little.
 """
 

@@ -48,10 +48,10 @@ class ClusterLandmarkGram(ClusterLinearGram):
         return {"points": self.points, "kernel": self.kernel, "root": self.root}
 
     def on_landmarks(self, V: Array, columns: np.ndarray | None = None) -> np.ndarray:
-        """Return B with K̃ V = k(X, L) B, but for the constant; of all columns, or of some."""
+        """Return B, and b as its last row, with K̃ V = k(X, L) B + b; of all columns, or of some."""
         V = V if columns is None else V[:, columns]
-        w = self.features.transposed_product(V.astype(np.float32))
-        return np.asarray(self.root @ w[: self.root.shape[1]].astype(np.float64))
+        w, m = self.features.transposed_product(V.astype(np.float32)).astype(np.float64), self.root.shape[1]
+        return np.concatenate([self.root @ w[:m], self.constant**0.5 * np.sum(w[m:], axis=0)[None]])
 
     def cross(self, Z: Any) -> FeatureCross:
         """Return K̃ between new rows and the samples as an operator; lazy where Z is a dask array."""
