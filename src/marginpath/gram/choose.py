@@ -251,7 +251,8 @@ def _on_cluster(X: Rows, kernel: Kernel | None, constant: float, place: Place) -
         return gram_of(X, kernel, constant=constant)
     _require_values(kernel, landmarks)
     landmarks = landmarks if isinstance(landmarks, np.ndarray) else min(landmarks, X.shape[0])
-    gram = ClusterLandmarkGram(X, kernel, landmarks, seed=place.seed, constant=constant)
+    settings: dict[str, Any] = {"seed": place.seed, "centred": place.centred}
+    gram = ClusterLandmarkGram(X, kernel, landmarks, constant=constant, **settings)
     _tell_of_landmarks(gram)
     return gram
 

@@ -146,6 +146,10 @@ class BFloat16(Float32):
         """Return F W₁ + F W₂ in one product."""
         return self.product(F, W)
 
+    def multiplying(self) -> AbstractContextManager[None]:
+        """Return within what plain products of torch are as fine as what is stored, and finer."""
+        return _tf32(import_module("torch"))
+
 
 #: The precisions by name; None is that of the samples.
 PRECISIONS: dict[str | None, Precision] = {p.name: p for p in (Precision(), Float32(), TF32(), BFloat16())}
