@@ -41,14 +41,15 @@ def solve(gram: Gram, column: Column, tol: float, rounds: int, stop: np.ndarray)
     """Work on sets of samples until the duality gap is at most tol times the primal objective."""
     from .compiled import plan
 
-    spare, before = _SPARE * tol, np.empty(0, dtype=np.int64)
+    spare, before = _SPARE * tol, np.zeros(len(column.a), dtype=bool)
     for _ in range(rounds):
         index, eps, objective = plan(*column, tol, _SET)
         if not len(index) or stop[0]:
             return
-        if len(np.setdiff1d(index, before, assume_unique=True)) <= _SAME * len(index):
+        if np.count_nonzero(~before[index]) <= _SAME * len(index):
             spare /= 10  # at a large C, a small dual error may be a large primal one
-        before = index
+        before[:] = False
+        before[index] = True
         M = _matrix(gram, index)
         M[np.diag_indices(len(index))] += column.ridge[index]
         new = improve(M, column, index, eps, spare * objective, gram.dtype)
