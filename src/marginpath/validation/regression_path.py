@@ -24,6 +24,7 @@ from .cross_validation import SELECTIONS, smoothed
 from .scores import takes_weight
 
 _FOLDS = 3  # whose agreement says something
+_BEGUN = 0.9  # of the loss at the start: with more, the path has fitted nothing yet
 
 Scoring = str | Callable[..., float] | None
 
@@ -110,9 +111,10 @@ class RegressionValidation:
     ) -> Path:
         """Follow the path, or go on with one, until 1/λ has grown by the factor since the best score.
 
-        Half of it is enough where every fold has become worse: late steps take longest.
+        Half of it is enough where the folds agree that the score fell: late steps take longest. Its cube is
+        needed while the training rows are hardly fitted: a score that falls there is chance.
         """
-        stop = _ScoresFell(growth) if self.splits else None
+        stop = _ScoresFell(growth, self.loss) if self.splits else None
         problem = self.problem
         if before is not None:
             return resume(before, problem, steps, observe=self._observers, stop=stop, **limits)
@@ -210,15 +212,32 @@ def location(y: np.ndarray, weight: np.ndarray, loss: ResidualLoss) -> float:
 
 @dataclass(frozen=True)
 class _ScoresFell:
-    """Stop where 1/λ has grown by the factor since the best mean score, or by half of it in all folds."""
+    """Stop where 1/λ has grown by the factor since the best mean score, or by half of it if folds agree.
+
+    They do if the mean of what they lost is over its standard error. The factor is its cube at the start.
+    """
 
     growth: float
+    loss: ResidualLoss
 
     def __call__(self, problem: Problem, state: State, path: Path) -> Array:
+        return NoImprovement("scores", self._patience(problem, state, path))(problem, state, path)
+
+    def _patience(self, problem: Any, state: State, path: Path) -> float:
+        if not self._has_begun(problem, state):
+            return self.growth**3
         scores = path["scores"][1:]
-        best = scores[int(scores.mean(axis=1).argmax())]
-        fell = len(best) >= _FOLDS and bool(np.all(scores[-1] < best))
-        return NoImprovement("scores", self.growth / 2 if fell else self.growth)(problem, state, path)
+        lost = scores[int(scores.mean(axis=1).argmax())] - scores[-1]
+        agree = len(lost) >= _FOLDS and lost.mean() > lost.std(ddof=1) / np.sqrt(len(lost))
+        return self.growth / 2 if agree else self.growth
+
+    def _has_begun(self, problem: Any, state: State) -> bool:
+        """Whether the column of all the data fits its rows better than a constant does."""
+        now, start = (
+            float(np.sum(problem.mass[:, -1] * self.loss.value(residuals[:, -1])))
+            for residuals in (problem.residuals(state.scores), problem.targets)
+        )
+        return now <= _BEGUN * start
 
 
 class _Predicted(RegressorMixin, BaseEstimator):  # type: ignore[misc]

@@ -17,7 +17,7 @@ from ..coordinate.spaces import RUN
 
 _PIECE = 2048  # entries of a field that stay near the core meanwhile
 _ROOM, _MOST = 1.25, 6  # a set has room for all free samples and some more, but not without end
-_SHARE = 0.1  # of the violation that is left of a working set
+_SHARE = 0.03  # of the violation that is left of a working set
 _SPARE = 0.5  # of the gap asked for that a working set may keep
 _TINY, _FAR = 1e-300, 1e300
 

@@ -20,7 +20,7 @@ from ...gram.base import Gram
 from .interior import minimise_in_box
 
 _SET = 1024  # samples in a set, at most; up to six times as many where more are between their bounds
-_STEPS, _MORE = 3, 150  # coordinate steps in a set, over its size: so many, and one more for so many samples
+_STEPS, _MORE = 10, 30  # coordinate steps in a set, over its size: so many, and one more for so many samples
 _SAME = 0.01  # of a set that is new: what is open is not due to others
 _SPARE = 0.1  # of the gap asked for that the interior-point method may keep
 
@@ -51,7 +51,7 @@ def solve(gram: Gram, column: Column, tol: float, rounds: int, stop: np.ndarray)
         before[:] = False
         before[index] = True
         M = _matrix(gram, index)
-        M[np.diag_indices(len(index))] += column.ridge[index]
+        M.ravel()[:: len(index) + 1] += column.ridge[index]
         new = improve(M, column, index, eps, spare * objective, gram.dtype)
         moved = new != column.a[index]
         if not moved.any():
