@@ -45,12 +45,12 @@ class Sample(NamedTuple):
 
 
 def tasks(quick: bool) -> Iterator[Task]:
-    """Yield diabetes, and made data from the size of airfoil to 20,000 rows."""
+    """Yield diabetes, and made data from 500 rows over the size of airfoil to 20,000."""
     from sklearn.datasets import load_diabetes
 
     X, y = load_diabetes(return_X_y=True)
     splits = {"diabetes": [split(X, y, 300, seed) for seed in range(2 if quick else 10)]}
-    for n in (300,) if quick else (1_500, 5_000, 20_000):
+    for n in (300,) if quick else (500, 1_500, 5_000, 20_000):
         made = [split(*houses(n + 2_000, seed), n) for seed in range(2 if quick else SPLITS.get(n, 10))]
         splits[f"made like California, n = {n:,}"] = made
     for name, samples in splits.items():
