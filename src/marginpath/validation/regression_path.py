@@ -111,8 +111,8 @@ class RegressionValidation:
     ) -> Path:
         """Follow the path, or go on with one, until 1/λ has grown by the factor since the best score.
 
-        Half of it is enough where the folds agree that the score fell: late steps take longest. Its cube is
-        needed while the training rows are hardly fitted: a score that falls there is chance.
+        A part of that is enough where the folds agree that the score fell: late steps take longest. Three
+        times the way is needed while the training rows are hardly fitted: what scores do there is chance.
         """
         stop = _ScoresFell(growth, self.loss) if self.splits else None
         problem = self.problem
@@ -212,24 +212,24 @@ def location(y: np.ndarray, weight: np.ndarray, loss: ResidualLoss) -> float:
 
 @dataclass(frozen=True)
 class _ScoresFell:
-    """Stop where 1/λ has grown by the factor since the best mean score, or by half of it if folds agree.
+    """Stop where 1/λ has grown by the factor since the best mean score; by less the more the folds agree.
 
-    They do if the mean of what they lost is over its standard error. The factor is its cube at the start.
+    What they lost, over its standard error: from 1 on two thirds of the way are enough, on a scale of
+    logarithms, from 2 on a third. The way is three times as long while nothing is fitted.
     """
 
     growth: float
     loss: ResidualLoss
 
     def __call__(self, problem: Problem, state: State, path: Path) -> Array:
-        return NoImprovement("scores", self._patience(problem, state, path))(problem, state, path)
-
-    def _patience(self, problem: Any, state: State, path: Path) -> float:
-        if not self._has_begun(problem, state):
-            return self.growth**3
         scores = path["scores"][1:]
         lost = scores[int(scores.mean(axis=1).argmax())] - scores[-1]
-        agree = len(lost) >= _FOLDS and lost.mean() > lost.std(ddof=1) / np.sqrt(len(lost))
-        return self.growth / 2 if agree else self.growth
+        error = lost.std(ddof=1) / np.sqrt(len(lost)) if len(lost) >= _FOLDS else np.inf
+        sure = int(lost.mean() > error) + int(lost.mean() > 2 * error)
+        done = NoImprovement("scores", self.growth / np.cbrt(self.growth) ** sure)(problem, state, path)
+        if np.any(done) and not self._has_begun(problem, state):
+            return NoImprovement("scores", self.growth**3)(problem, state, path)
+        return done
 
     def _has_begun(self, problem: Any, state: State) -> bool:
         """Whether the column of all the data fits its rows better than a constant does."""

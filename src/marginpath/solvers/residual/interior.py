@@ -10,7 +10,7 @@ from scipy.linalg.lapack import dpotrs, spotrs
 from .factoring import factor
 
 _ITERATIONS = 50
-_AWAY = 0.1  # of the box: how far from its ends the method starts
+_AWAY = 0.02  # of the box: how far from its ends the method starts
 _RIDGE = 64  # rounding units of the diagonal: rounded kernel values may have eigenvalues under 0
 _TINY = 1e-300
 

@@ -20,7 +20,9 @@ from ...gram.base import Gram
 from .interior import minimise_in_box
 
 _SET = 1024  # samples in a set, at most; up to six times as many where more are between their bounds
-_STEPS, _MORE = 10, 30  # coordinate steps in a set, over its size: so many, and one more for so many samples
+# Coordinate steps in a set, over its size: so many, and one more for so many samples. What they take grows like
+# the square, factors like the cube.
+_STEPS, _MORE = 10, 30
 _SAME = 0.01  # of a set that is new: what is open is not due to others
 _SPARE = 0.1  # of the gap asked for that the interior-point method may keep
 
@@ -69,7 +71,7 @@ def improve(
     a: np.ndarray = column.a[index]
     low, high = column.low[index], column.high[index]
     slope = column.f[index] - column.y[index] + column.ridge[index] * a
-    limit = (_STEPS + len(a) // _MORE) * len(a)  # what they take grows like the square, factors like the cube
+    limit = (_STEPS + len(a) // _MORE) * len(a)
     if steps_in_set(M, low, high, column.epsilon, a, slope, eps, limit):
         return a
     if column.epsilon > 0:
