@@ -20,8 +20,8 @@ from ...gram.base import Gram
 from .interior import minimise_in_box
 
 _SET = 1024  # samples in a set, at most; up to six times as many where more are between their bounds
-# Coordinate steps in a set, over its size: so many, and one more for so many samples. What they take grows like
-# the square, factors like the cube.
+# Coordinate steps in a set, over its size: so many, and one more for so many samples. What they take grows
+# like the square, factors like the cube.
 _STEPS, _MORE = 10, 30
 _SAME = 0.01  # of a set that is new: what is open is not due to others
 _SPARE = 0.1  # of the gap asked for that the interior-point method may keep
