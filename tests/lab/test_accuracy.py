@@ -143,6 +143,27 @@ def test_an_interrupted_benchmark_goes_on(tmp_path, monkeypatch):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a-name-quick.json", "a-name-quick.md"]
 
 
+def test_parts_of_a_benchmark_are_measured_apart_and_put_together(tmp_path, monkeypatch):
+    ran = []
+
+    def tasks(quick):
+        for name in ("n = 500", "n = 5,000", "Iris"):
+            yield Task(name, name, name, [Contestant("ours", lambda data: ran.append(data))])
+
+    monkeypatch.setattr(bench, "find", lambda name: Benchmark(name, "question?", tasks))
+    settings = {"quick": True, "out": tmp_path}
+    assert [entry.task for entry in bench.run("a-name", only="iris", **settings).entries] == ["Iris"]
+    bench.run("a-name", only="n = 500", **settings)
+    assert ran == ["Iris"] * 2 + ["n = 500"] * 2  # each warms up and takes a turn
+    assert not list(tmp_path.glob("*.json"))
+    whole = bench.run("a-name", **settings)
+    assert ran[4:] == ["n = 5,000"] * 2
+    assert [entry.task for entry in whole.entries] == ["n = 500", "n = 5,000", "Iris"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a-name-quick.json", "a-name-quick.md"]
+    with pytest.raises(bench.NoTask, match="has 'wine' in its name; there are n = 500, n = 5,000, Iris"):
+        bench.run("a-name", only="wine", **settings)
+
+
 def test_tables_are_read_where_they_are(tmp_path, monkeypatch):
     monkeypatch.setenv("MARGINPATH_DATA", str(tmp_path))
     assert accuracy.tables() == []

@@ -12,7 +12,7 @@ from residual_losses import LOSSES, every_loss
 from scipy.optimize import lsq_linear
 
 import marginpath as mp
-from marginpath.solvers.residual.compiled import plan
+from marginpath.solvers.residual.compiled import plan, steps_in_set
 from marginpath.solvers.residual.interior import minimise_in_box
 
 
@@ -182,3 +182,33 @@ def test_samples_between_their_bounds_come_first_into_a_set():
     ends, ridge = np.ones(len(a)), np.zeros(len(a))
     index, _, _ = plan(y, -ends, ends, ridge, 0.1, a, np.zeros(len(a)), 1e-3, 6)
     assert index.tolist() == [0, 1, 2, 17, 18, 19]  # and of the others the worst
+
+
+def _naive_steps(M, low, high, ε, a, y, eps, limit):
+    """Exact steps in the coordinate that gains most, by a loop."""
+    for step in range(limit):
+        slope = M @ a - y
+        down, up = slope + np.where(a > 0, ε, -ε), slope + np.where(a < 0, -ε, ε)
+        e = np.where((up < 0) & (a < high), up, np.where((down > 0) & (a > low), down, 0.0))
+        if np.abs(e).max() <= eps:
+            return step
+        i = int(np.argmax(e**2 / M.diagonal()))
+        z = M[i, i] * a[i] - slope[i]
+        a[i] = np.clip(np.sign(z) * max(abs(z) - ε, 0) / M[i, i], low[i], high[i])
+    return limit
+
+
+@pytest.mark.parametrize("m", [1, 3, 4, 30])
+@pytest.mark.parametrize(("ε", "end"), [(0.0, np.inf), (0.1, 1.0), (0.1, 0.05)])
+def test_steps_in_a_set_are_those_of_a_loop(m, ε, end, rng):
+    X, y = rng.standard_normal((m, 3)), rng.standard_normal(m)
+    M = gaussian(X, X, 1.0) * np.outer(*[rng.uniform(0.5, 2, m)] * 2) + 0.1 * np.eye(m)
+    low, high, a = np.full(m, -end), np.full(m, 2 * end), np.zeros(m)
+    expected = a.copy()
+    steps = _naive_steps(M, low, high, ε, expected, y, 1e-6, 5000)
+    assert 0 < steps < 5000
+    assert not steps_in_set(M, low, high, ε, np.zeros(m), -y, 1e-6, steps)
+    slope = -y
+    assert steps_in_set(M, low, high, ε, a, slope, 1e-6, steps + 1)
+    np.testing.assert_allclose(a, expected, atol=1e-9)
+    np.testing.assert_allclose(slope, M @ a - y, atol=1e-9)

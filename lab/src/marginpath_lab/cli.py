@@ -28,6 +28,14 @@ def add_bench(app: "typer.Typer", console: "Console", errors: "Console") -> None
             int | None,
             typer.Option(min=1, help="Rounds in which the contestants take turns: 3, or 1 with --quick."),
         ] = None,
+        only: Annotated[
+            str | None,
+            typer.Option(
+                metavar="TEXT",
+                help="Measure the tasks with TEXT in their names, and keep that in DIR: the same command "
+                "without it writes the file, and measures only what is missing.",
+            ),
+        ] = None,
         out: Annotated[
             Path,
             typer.Option(
@@ -45,8 +53,8 @@ def add_bench(app: "typer.Typer", console: "Console", errors: "Console") -> None
             errors.print(line, markup=False, soft_wrap=True)
 
         try:
-            report = bench.run(name, quick=quick, repeats=repeats, out=out, tell=tell)
-        except (ImportError, OSError) as error:
+            report = bench.run(name, quick=quick, repeats=repeats, only=only, out=out, tell=tell)
+        except (ImportError, OSError, bench.NoTask) as error:
             errors.print(f"No benchmark. {error}", markup=False, soft_wrap=True)
             raise typer.Exit(1) from None
         _show_report(console, report)

@@ -62,7 +62,8 @@ class MarginPathRegressor(KernelSettingsMixin, BasePathRegressor):
         So many training rows stand for all in the kernel, as in :class:`MarginPathClassifier`; "auto" has
         landmarks only where the kernel values do not fit into the memory.
     fit_intercept : bool
-        Targets are taken relative to their mean, median or quantile, and a constant is added to the kernel.
+        Targets are taken relative to their mean, median or quantile, and a constant, the mean of k(x, x), is
+        added to the kernel.
     warm_start : bool
         Go on with the last path, on the same data, where max_iter is larger.
     n_jobs : int, optional
@@ -310,9 +311,9 @@ fit_intercept, warm_start, n_jobs, random_state
 
 
 def _constant(X: Any, kernel: Kernel | None, sample_weight: np.ndarray | None) -> float:
-    """Return what is added to the kernel: a tenth of the mean of k(x, x)."""
+    """Return what is added to the kernel: the mean of k(x, x), with which the penalty is hardly felt."""
     mean = float(np.average(diagonal_of(X, kernel), weights=sample_weight))
-    return 0.1 * mean if mean > 0 else 1.0
+    return mean if mean > 0 else 1.0
 
 
 def _best_score(path: Path) -> float:

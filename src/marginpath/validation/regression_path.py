@@ -24,6 +24,7 @@ from .cross_validation import SELECTIONS, smoothed
 from .scores import takes_weight
 
 _FOLDS = 3  # whose agreement says something
+_BEGUN = 0.9  # of the loss at the start: with more, the path has fitted nothing yet
 
 Scoring = str | Callable[..., float] | None
 
@@ -110,9 +111,10 @@ class RegressionValidation:
     ) -> Path:
         """Follow the path, or go on with one, until 1/λ has grown by the factor since the best score.
 
-        Half of it is enough where every fold has become worse: late steps take longest.
+        A part of that is enough where the folds agree that the score fell: late steps take longest. Three
+        times the way is needed while the training rows are hardly fitted: what scores do there is chance.
         """
-        stop = _ScoresFell(growth) if self.splits else None
+        stop = _ScoresFell(growth, self.loss) if self.splits else None
         problem = self.problem
         if before is not None:
             return resume(before, problem, steps, observe=self._observers, stop=stop, **limits)
@@ -210,15 +212,32 @@ def location(y: np.ndarray, weight: np.ndarray, loss: ResidualLoss) -> float:
 
 @dataclass(frozen=True)
 class _ScoresFell:
-    """Stop where 1/λ has grown by the factor since the best mean score, or by half of it in all folds."""
+    """Stop where 1/λ has grown by the factor since the best mean score; by less the more the folds agree.
+
+    What they lost, over its standard error: from 1 on two thirds of the way are enough, on a scale of
+    logarithms, from 2 on a third. The way is three times as long while nothing is fitted.
+    """
 
     growth: float
+    loss: ResidualLoss
 
     def __call__(self, problem: Problem, state: State, path: Path) -> Array:
         scores = path["scores"][1:]
-        best = scores[int(scores.mean(axis=1).argmax())]
-        fell = len(best) >= _FOLDS and bool(np.all(scores[-1] < best))
-        return NoImprovement("scores", self.growth / 2 if fell else self.growth)(problem, state, path)
+        lost = scores[int(scores.mean(axis=1).argmax())] - scores[-1]
+        error = lost.std(ddof=1) / np.sqrt(len(lost)) if len(lost) >= _FOLDS else np.inf
+        sure = int(lost.mean() > error) + int(lost.mean() > 2 * error)
+        done = NoImprovement("scores", self.growth / np.cbrt(self.growth) ** sure)(problem, state, path)
+        if np.any(done) and not self._has_begun(problem, state):
+            return NoImprovement("scores", self.growth**3)(problem, state, path)
+        return done
+
+    def _has_begun(self, problem: Any, state: State) -> bool:
+        """Whether the column of all the data fits its rows better than a constant does."""
+        now, start = (
+            float(np.sum(problem.mass[:, -1] * self.loss.value(residuals[:, -1])))
+            for residuals in (problem.residuals(state.scores), problem.targets)
+        )
+        return now <= _BEGUN * start
 
 
 class _Predicted(RegressorMixin, BaseEstimator):  # type: ignore[misc]

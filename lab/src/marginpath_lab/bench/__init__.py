@@ -47,6 +47,10 @@ NAMES = (
 )
 
 
+class NoTask(ValueError):
+    """No task has the name that was asked for."""
+
+
 def find(name: str) -> Benchmark:
     """Return the benchmark of that name.
 
@@ -66,6 +70,7 @@ def run(
     *,
     quick: bool = False,
     repeats: int | None = None,
+    only: str | None = None,
     out: Path | None = None,
     clock: Callable[[], float] = time.perf_counter,
     tell: Callable[[str], None] = lambda line: None,
@@ -82,6 +87,9 @@ def run(
         Reduced sizes, in seconds: to try the code, not to quote.
     repeats : int, optional
         Turns of every contestant but the slowest; 3 by default, 1 where quick.
+    only : str, optional
+        Measure the tasks with this in their names and write no report: what is measured stays in the folder,
+        for the same call without it. So tasks can be measured by several processes at once.
     out : Path, optional
         The folder for NAME.json, or NAME-quick.json, and the picture if there is one.
     clock, tell : callables
@@ -108,12 +116,20 @@ def run(
         entries = measure_task(task, repeats, memory=memory, clock=clock, tell=tell)
         return {"entries": np.array(json.dumps([asdict(entry) for entry in entries]))}
 
+    names = []
     for place, task in enumerate(benchmark.tasks(quick)):  # sizes of one set share a name
+        names.append(task.name)
+        if only is not None and only.lower() not in task.name.lower():
+            continue
         kept = pieces.get(f"{quick} {repeats} {place} {task.name}", partial(measured, task))["entries"]
         report.entries.extend(Entry(**row) for row in json.loads(str(kept)))
         report.conclusions = benchmark.conclude(report.entries)
-        if out is not None:
+        if out is not None and only is None:
             report.write(out)
+    if only is not None:
+        if not report.entries:
+            raise NoTask(f"No task of {name} has {only!r} in its name; there are {', '.join(names)}.")
+        return report
     if out is not None and benchmark.draw is not None:
         png = f"{report.stem}.png"
         write_files(out, {png: picture_files(benchmark.draw(report.entries), report.stem)[png]})

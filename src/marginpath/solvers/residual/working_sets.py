@@ -20,7 +20,9 @@ from ...gram.base import Gram
 from .interior import minimise_in_box
 
 _SET = 1024  # samples in a set, at most; up to six times as many where more are between their bounds
-_STEPS, _MORE = 3, 150  # coordinate steps in a set, over its size: so many, and one more for so many samples
+# Coordinate steps in a set, over its size: so many, and one more for so many samples. What they take grows
+# like the square, factors like the cube.
+_STEPS, _MORE = 10, 30
 _SAME = 0.01  # of a set that is new: what is open is not due to others
 _SPARE = 0.1  # of the gap asked for that the interior-point method may keep
 
@@ -41,16 +43,17 @@ def solve(gram: Gram, column: Column, tol: float, rounds: int, stop: np.ndarray)
     """Work on sets of samples until the duality gap is at most tol times the primal objective."""
     from .compiled import plan
 
-    spare, before = _SPARE * tol, np.empty(0, dtype=np.int64)
+    spare, before = _SPARE * tol, np.zeros(len(column.a), dtype=bool)
     for _ in range(rounds):
         index, eps, objective = plan(*column, tol, _SET)
         if not len(index) or stop[0]:
             return
-        if len(np.setdiff1d(index, before, assume_unique=True)) <= _SAME * len(index):
+        if np.count_nonzero(~before[index]) <= _SAME * len(index):
             spare /= 10  # at a large C, a small dual error may be a large primal one
-        before = index
+        before[:] = False
+        before[index] = True
         M = _matrix(gram, index)
-        M[np.diag_indices(len(index))] += column.ridge[index]
+        M.ravel()[:: len(index) + 1] += column.ridge[index]
         new = improve(M, column, index, eps, spare * objective, gram.dtype)
         moved = new != column.a[index]
         if not moved.any():
@@ -68,7 +71,7 @@ def improve(
     a: np.ndarray = column.a[index]
     low, high = column.low[index], column.high[index]
     slope = column.f[index] - column.y[index] + column.ridge[index] * a
-    limit = (_STEPS + len(a) // _MORE) * len(a)  # what they take grows like the square, factors like the cube
+    limit = (_STEPS + len(a) // _MORE) * len(a)
     if steps_in_set(M, low, high, column.epsilon, a, slope, eps, limit):
         return a
     if column.epsilon > 0:
