@@ -65,7 +65,7 @@ def _solver(M: np.ndarray, θ: np.ndarray, room: np.ndarray) -> Any:
     potrs = dpotrs if room.dtype == np.float64 else spotrs
     while True:
         np.copyto(room, M)
-        room.ravel()[:: len(M) + 1] += θ
+        room.flat[:: len(M) + 1] += θ
         if factor(room):
             return lambda v: potrs(room.T, v, lower=1)[0].astype(np.float64, copy=False)
         θ = θ + 10 * θ.min() + _TINY

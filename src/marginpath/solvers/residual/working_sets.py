@@ -53,7 +53,7 @@ def solve(gram: Gram, column: Column, tol: float, rounds: int, stop: np.ndarray)
         before[:] = False
         before[index] = True
         M = _matrix(gram, index)
-        M.ravel()[:: len(index) + 1] += column.ridge[index]
+        M.flat[:: len(index) + 1] += column.ridge[index]
         new = improve(M, column, index, eps, spare * objective, gram.dtype)
         moved = new != column.a[index]
         if not moved.any():
