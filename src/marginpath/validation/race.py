@@ -25,12 +25,13 @@ import numpy as np
 
 from ..arrays import Array
 from ..path.path import Path, Status
-from ..path.stopping import NoImprovement
+from ..path.run import Rule
 from ..problem import Problem
 from ..solvers import SolutionPath
 from ..solvers.base import State
 from ..solvers.coordinate.spaces import at_bound
 from .cross_validation import PathValidation, largest_bound
+from .patience import Patience
 
 #: The share of the rows in the first round, and how many they are at least and at most.
 SHARE, FEWEST, MOST = 1 / 3, 200, 4000
@@ -136,8 +137,8 @@ def short_path(validation: PathValidation, steps: int, time_limit: float | None 
     path = validation.run(
         SolutionPath(ratio=ratio, tol=TOLERANCE),
         math.ceil(steps / LONG),
-        stop=_NothingToGain(NoImprovement("scores", validation.patience_with_solutions), LARGEST / ratio),
-        observe={"bound": largest_bound, "scores": validation.judge.scores},
+        stop=_NothingToGain(Patience(), LARGEST / ratio),
+        observe={"bound": largest_bound, "scores": validation.judge.scores, "hinge": validation.judge.hinge},
         models=False,
         time_limit=time_limit,
     )
@@ -193,7 +194,7 @@ class _NothingToGain:
     In that last case the solution is that of every larger box.
     """
 
-    rule: NoImprovement
+    rule: Rule
     largest: float
 
     def __call__(self, problem: Problem, state: State, path: Path) -> Array:
