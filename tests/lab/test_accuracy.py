@@ -143,6 +143,25 @@ def test_an_interrupted_benchmark_goes_on(tmp_path, monkeypatch):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a-name-quick.json", "a-name-quick.md"]
 
 
+def test_processes_share_a_benchmark(tmp_path, monkeypatch):
+    ran = []
+
+    def tasks(quick):
+        for name in ("first", "second", "third"):
+            yield Task(name, name, name, [Contestant("ours", lambda data: ran.append(data))])
+
+    monkeypatch.setattr(bench, "find", lambda name: Benchmark(name, "question?", tasks))
+    parts = [bench.run("a-name", quick=True, out=tmp_path, only=names) for names in (["third"], ["first"])]
+    assert [[entry.task for entry in part.entries] for part in parts] == [["third"], ["first"]]
+    assert not list(tmp_path.glob("*.json"))
+    whole = bench.run("a-name", quick=True, out=tmp_path)
+    assert ran == ["third", "third", "first", "first", "second", "second"]  # what is there is not run again
+    assert [entry.task for entry in whole.entries] == ["first", "second", "third"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a-name-quick.json", "a-name-quick.md"]
+    with pytest.raises(ValueError, match=r"a-name has no task fourth; there are first; second; third\."):
+        bench.run("a-name", quick=True, out=tmp_path, only=["fourth"])
+
+
 def test_tables_are_read_where_they_are(tmp_path, monkeypatch):
     monkeypatch.setenv("MARGINPATH_DATA", str(tmp_path))
     assert accuracy.tables() == []

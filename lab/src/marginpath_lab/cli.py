@@ -34,6 +34,14 @@ def add_bench(app: "typer.Typer", console: "Console", errors: "Console") -> None
                 "--out", metavar="DIR", file_okay=False, help="Folder for NAME.json, or NAME-quick.json."
             ),
         ] = Path("benchmarks/results"),
+        only: Annotated[
+            list[str] | None,
+            typer.Option(
+                metavar="TASK",
+                help="Measure this task alone, such as a data set, and keep it in DIR until the same command "
+                "without --only collects what is there. Several: --only iris --only wine.",
+            ),
+        ] = None,
     ) -> None:
         """Time marginpath side by side with what people use today: one table, and one file of numbers."""
         from . import bench
@@ -45,7 +53,9 @@ def add_bench(app: "typer.Typer", console: "Console", errors: "Console") -> None
             errors.print(line, markup=False, soft_wrap=True)
 
         try:
-            report = bench.run(name, quick=quick, repeats=repeats, out=out, tell=tell)
+            report = bench.run(name, quick=quick, repeats=repeats, out=out, only=only or (), tell=tell)
+        except bench.UnknownTask as error:
+            raise typer.BadParameter(str(error), param_hint="--only") from None
         except (ImportError, OSError) as error:
             errors.print(f"No benchmark. {error}", markup=False, soft_wrap=True)
             raise typer.Exit(1) from None

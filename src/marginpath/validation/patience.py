@@ -12,8 +12,7 @@ from ..path.stopping import NoImprovement
 from ..problem import Problem
 from ..solvers.base import State
 
-#: By what factor 1/λ grows past the best score, and past the least loss.
-SCORE_GROWTH, LOSS_GROWTH = 10.0, 3.0
+_LOSS_GROWTH = 3.0
 _AS_LOW = 1.01  # times the least loss is as good as that
 
 
@@ -30,6 +29,8 @@ class Patience:
 
     Parameters
     ----------
+    growth : float
+        The factor since the best score.
     steps : int, optional
         Stop so many steps after the best score instead, whatever the loss.
 
@@ -45,13 +46,14 @@ class Patience:
     (True, True)
     """
 
+    growth: float = 10.0
     steps: int | None = None
 
     def __call__(self, problem: Problem, state: State, path: Path) -> Array:
         """Return the same answer for every column."""
-        done = NoImprovement("scores", SCORE_GROWTH, self.steps)(problem, state, path)
+        done = NoImprovement("scores", self.growth, self.steps)(problem, state, path)
         if self.steps is not None or not done.all():
             return done
         loss, size = (np.asarray(path.rows[name][1:], dtype=float) for name in ("hinge", "bound"))
         lowest = int(np.argmax(loss <= _AS_LOW * loss.min()))
-        return done & (size[-1] >= LOSS_GROWTH * size[lowest])
+        return done & (size[-1] >= _LOSS_GROWTH * size[lowest])

@@ -10,7 +10,7 @@ The rule, in three rounds:
    too: on many rows, long steps are no faster than short ones.
 3. Where the climb ends, the whole path, the only one that is kept.
 
-A short path has one step where a path has four, solved less exactly, and ends at C = 30,000 or where a larger
+A short path has one step where a path has four, solved less exactly, and ends at C = 10,000 or where a larger
 C changes no fold any more. Its score is the best mean over the folds (:func:`short_path`); of equal
 scores in the first round the widest counts as the best.
 """
@@ -38,7 +38,7 @@ SHARE, FEWEST, MOST = 1 / 3, 200, 4000
 #: Rows of that part that are enough for the second round too.
 ENOUGH = 2000
 #: Steps of a path that are one of a short path, the duality gap of these, and the largest C.
-LONG, TOLERANCE, LARGEST = 4, 1e-2, 3e4
+LONG, TOLERANCE, LARGEST = 4, 1e-2, 1e4
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def short_path(validation: PathValidation, steps: int, time_limit: float | None 
     path = validation.run(
         SolutionPath(ratio=ratio, tol=TOLERANCE),
         math.ceil(steps / LONG),
-        stop=_NothingToGain(Patience(), LARGEST / ratio),
+        stop=_NothingToGain(Patience(ratio), LARGEST / ratio),
         observe={"bound": largest_bound, "scores": validation.judge.scores, "hinge": validation.judge.hinge},
         models=False,
         time_limit=time_limit,

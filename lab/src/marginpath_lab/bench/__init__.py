@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict
 from functools import partial
 from importlib import import_module
@@ -47,6 +47,10 @@ NAMES = (
 )
 
 
+class UnknownTask(ValueError):
+    """A benchmark has no task of that name."""
+
+
 def find(name: str) -> Benchmark:
     """Return the benchmark of that name.
 
@@ -67,12 +71,15 @@ def run(
     quick: bool = False,
     repeats: int | None = None,
     out: Path | None = None,
+    only: Collection[str] = (),
     clock: Callable[[], float] = time.perf_counter,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Report:
     """Run a benchmark and return its report; with ``out``, it is written there after every task.
 
-    What is finished of an interrupted run stays in the folder, and the same call goes on from there.
+    What is finished of an interrupted run stays in the folder, and the same call goes on from there. So
+    several processes can share the work: each measures ``only`` some tasks, and a call for all of them then
+    finds these finished and writes the report.
 
     Parameters
     ----------
@@ -84,6 +91,8 @@ def run(
         Turns of every contestant but the slowest; 3 by default, 1 where quick.
     out : Path, optional
         The folder for NAME.json, or NAME-quick.json, and the picture if there is one.
+    only : names of tasks, optional
+        Measure these and keep them in the folder as those of an interrupted run; no report is written.
     clock, tell : callables
         What tells the time, and what takes lines about the progress.
     """
@@ -108,12 +117,20 @@ def run(
         entries = measure_task(task, repeats, memory=memory, clock=clock, tell=tell)
         return {"entries": np.array(json.dumps([asdict(entry) for entry in entries]))}
 
+    names = []
     for place, task in enumerate(benchmark.tasks(quick)):  # sizes of one set share a name
+        names.append(task.name)
+        if only and task.name not in only:
+            continue
         kept = pieces.get(f"{quick} {repeats} {place} {task.name}", partial(measured, task))["entries"]
         report.entries.extend(Entry(**row) for row in json.loads(str(kept)))
         report.conclusions = benchmark.conclude(report.entries)
-        if out is not None:
+        if out is not None and not only:
             report.write(out)
+    if missing := set(only).difference(names):
+        raise UnknownTask(f"{name} has no task {', '.join(sorted(missing))}; there are {'; '.join(names)}.")
+    if only:
+        return report
     if out is not None and benchmark.draw is not None:
         png = f"{report.stem}.png"
         write_files(out, {png: picture_files(benchmark.draw(report.entries), report.stem)[png]})
