@@ -45,7 +45,9 @@ class ByFolds(Choice):
         patience = None if ask.n_iter_no_change == "auto" else ask.n_iter_no_change
         solver = fit.solver(validation.problem)
         exact = hasattr(solver, "gap_tol")
-        stop = Patience(steps=patience) if exact else NoImprovement("scores", validation.patience, patience)
+        stop: Rule = NoImprovement("scores", validation.patience, patience)
+        if exact:
+            stop = Patience(validation.patience_with_solutions, patience)
         if fit.before is not None:
             path = validation.resume(fit.before.path, fit.steps, stop=stop, **fit.limits)
         elif fit.deadline is not None and exact and ask.schedule == "auto":

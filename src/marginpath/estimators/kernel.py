@@ -78,7 +78,7 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
     n_iter_no_change : "auto" or int
         Stop after so many steps without a better score; "auto" waits until 1/λ has grown tenfold, and
         threefold without a lower loss of the held-out samples; or thirtyfold where the steps are no
-        solutions, with more than two classes a hundredfold.
+        solutions; a hundredfold there and for "ovr" with more than two classes.
     tol : float
         For stopping="margin".
     max_iter : "auto" or int

@@ -277,6 +277,15 @@ class PathValidation:
         """The growth of 1/λ without a better score after which to stop."""
         return 30.0 if len(self.classes) == 2 else 100.0
 
+    @property
+    def patience_with_solutions(self) -> float:
+        """The same where every step is a solution, and :class:`Patience` looks at the loss too.
+
+        Of one class against all others that loss is often the least at the start, and tells nothing.
+        """
+        apart = len(self.classes) == 2 or self.judge.columns.in_pairs
+        return 10.0 if apart else 100.0
+
     def _observers(self, solver: Solver[Any]) -> dict[str, Metric]:
         """Return what is observed along the path; of solutions, what :class:`Patience` asks for too."""
         loss: dict[str, Metric] = {"hinge": self.judge.hinge} if hasattr(solver, "gap_tol") else {}

@@ -25,7 +25,7 @@ class Patience:
     counts as the least: of classes that no sample is between, it falls slowly for ever.
 
     The path observes ``scores``, ``hinge`` and ``bound``. The factors were chosen on 144 paths of two classes
-    and 51 of more, of some thirty sets at three to seven widths.
+    and 51 of more in pairs, of some thirty sets at three to seven widths.
 
     Parameters
     ----------

@@ -137,7 +137,7 @@ def short_path(validation: PathValidation, steps: int, time_limit: float | None 
     path = validation.run(
         SolutionPath(ratio=ratio, tol=TOLERANCE),
         math.ceil(steps / LONG),
-        stop=_NothingToGain(Patience(ratio), LARGEST / ratio),
+        stop=_NothingToGain(Patience(validation.patience_with_solutions / 2), LARGEST / ratio),
         observe={"bound": largest_bound, "scores": validation.judge.scores, "hinge": validation.judge.hinge},
         models=False,
         time_limit=time_limit,
