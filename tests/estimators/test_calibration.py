@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import brier_score_loss
 
 import marginpath as mp
-from marginpath.estimators.calibration import Isotonic, Temperature, brier, fit_calibrator
+from marginpath.estimators.calibration import Coupling, Isotonic, Temperature, brier, fit_calibrator
 from marginpath.files.objects import pack, unpack
 
 
@@ -86,6 +86,32 @@ def test_sets_cover_as_often_as_asked_for(coverage, settings):
     covered = np.mean(sets[np.arange(6000), labels])
     # three standard deviations of the share that 500 held-out samples cover
     assert abs(covered - coverage) < 3 * (coverage * (1 - coverage) / 500) ** 0.5
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
+def test_certain_classes_are_covered_no_more_often(n_classes, multi_class):
+    """Probabilities of 1 are all equal, and a quantile of them has every sample in it."""
+    centres = [[0, 0], [9, 0], [0, 9]][:n_classes]
+    X, y = make_blobs(2400, 2, centers=centres, cluster_std=1.0, random_state=0)
+    clf = mp.MarginPathClassifier(multi_class=multi_class, random_state=0).fit(X[:400], y[:400])
+    assert clf.score(X[400:], y[400:]) == 1
+    assert np.median(clf.predict_proba(X[400:]).max(axis=1)) > 1 - 1e-9
+    for coverage in (0.8, 0.9):
+        for each in (clf, clf.slim(), clf.slim(rounded=True)):
+            covered = np.mean(each.predict_set(X[400:], coverage)[np.arange(2000), y[400:]])
+            assert abs(covered - coverage) < 3 * (coverage * (1 - coverage) / 400) ** 0.5 + 1 / 128
+
+
+def test_odds_are_those_of_the_probabilities(rng):
+    log_weight = np.log([1.0, 2.0, 0.5])
+    f = 3 * rng.standard_normal((200, 3))
+    for base in (Temperature(0.7, log_weight), Coupling(0.7, 3, log_weight), Temperature(0.7)):
+        chance = base.probabilities(f)
+        np.testing.assert_allclose(base.odds_against(f), np.log((1 - chance) / chance), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(Temperature(1.0).odds_against(np.array([[80.0]])), [[80.0, -80.0]])
+    certain = Coupling(1.0, 3).odds_against(np.array([[-80.0, -70.0, 0.0], [-80.0, -75.0, 0.0]]))
+    np.testing.assert_allclose(certain[:, 0], [-70.0, -75.0])
 
 
 def test_sets_grow_with_the_coverage():

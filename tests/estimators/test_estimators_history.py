@@ -97,7 +97,7 @@ def test_a_warm_start_goes_on_with_the_out_of_fold_values(cls, stored, moons, tm
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_what_no_fit_will_go_on_with_is_not_kept(moons):
     clf = mp.MarginPathClassifier(max_iter=3, random_state=0).fit(*moons)
-    observed = {"bound", "gap", "offset", "scores", "estimated_margin_bounds"}
+    observed = {"bound", "gap", "offset", "scores", "hinge", "estimated_margin_bounds"}
     assert set(clf.path_.rows) == {"step", "seconds", *observed}
     assert clf.path_.observers == {}
     kept = {name for name, value in vars(clf).items() if np.size(value) > len(moons[1])}

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import expit, log_softmax, softmax
+from scipy.special import expit, log_softmax, logsumexp, softmax
 from sklearn.isotonic import IsotonicRegression
 
 from ..files.records import register
@@ -21,6 +21,7 @@ _TINY = 1e-300
 #: Keeps a class that loses every pair with certainty from making the matrix of a coupling singular.
 RIDGE = 1e-10
 _FOLDS = 5  # of the held-out samples, to compare two calibrations
+_CERTAIN = -15.0  # log-odds against a class; beyond them, coupled probabilities are the ridge's
 
 
 @register
@@ -66,6 +67,12 @@ class Temperature:
         """Return the probability of every class, (n, classes)."""
         return np.asarray(softmax(self.logits(values), axis=1))
 
+    def odds_against(self, values: np.ndarray) -> np.ndarray:
+        """Return log((1 − p)/p) of every class, (n, classes), as exact near p = 1 as elsewhere."""
+        logits = self.logits(values)
+        others = [logsumexp(np.delete(logits, c, axis=1), axis=1) for c in range(logits.shape[1])]
+        return np.asarray(np.stack(others, axis=1) - logits)
+
 
 @register
 @dataclass(frozen=True)
@@ -105,11 +112,33 @@ class Coupling:
         ]
         return np.concatenate(blocks) if blocks else np.empty((0, self.n_classes))
 
-    def _coupled(self, values: np.ndarray) -> np.ndarray:
-        k, (first, second) = self.n_classes, OneVsOne(self.n_classes).pairs
-        odds = values / self.temperature
+    def odds_against(self, values: np.ndarray) -> np.ndarray:
+        """Return log((1 − p)/p) of every class, (n, classes).
+
+        Of a class that is as good as certain they go on with the log-odds of its closest rival.
+        """
+        chance = self.probabilities(values)
+        against = np.log(np.maximum(chance @ (1 - np.eye(self.n_classes)), _TINY)) - np.log(
+            np.maximum(chance, _TINY)
+        )
+        (first, second), odds = OneVsOne(self.n_classes).pairs, self._odds(values)
+        rival = [
+            np.max(np.where(second == c, -odds, odds)[:, (first == c) | (second == c)], axis=1)
+            for c in range(self.n_classes)
+        ]
+        beyond = _CERTAIN - np.logaddexp(0, _CERTAIN - np.stack(rival, axis=1))  # the rival's, below it
+        return np.where(against > _CERTAIN, against, beyond)
+
+    def _odds(self, values: np.ndarray) -> np.ndarray:
+        """Return the log-odds of the second class of every pair, (n, pairs)."""
+        odds, (first, second) = values / self.temperature, OneVsOne(self.n_classes).pairs
         if self.log_weight is not None:
             odds = odds - (self.log_weight[second] - self.log_weight[first])
+        return np.asarray(odds)
+
+    def _coupled(self, values: np.ndarray) -> np.ndarray:
+        k, (first, second) = self.n_classes, OneVsOne(self.n_classes).pairs
+        odds = self._odds(values)
         r = np.zeros((len(values), k, k))
         r[:, second, first], r[:, first, second] = expit(odds), expit(-odds)
         # The conditions of the minimum: Q p + β = 0 and Σ p = 1, with Q_aa = Σ_b r_ba², Q_ab = −r_ba r_ab.
@@ -187,18 +216,19 @@ def base_for(columns: Columns) -> type[Base]:
 @register
 @dataclass(frozen=True)
 class ConformalScores:
-    """How little the held-out samples were given to their class, 1 − p, sorted, and the weights so far.
+    """The log-odds against the class of every held-out sample, sorted, and the weights so far.
 
     ``new`` is the weight of a new sample, that of the mean.
 
-    A new sample is like one of them: with a class c in its set where 1 − p_c is at most their quantile, the
-    set contains the right class as often as is asked for (Vovk et al., 2005).
+    A new sample is like one of them: with a class in its set where the log-odds against it are at most their
+    quantile, the set contains the right class as often as is asked for (Vovk et al., 2005). Probabilities
+    would do but where they are all 1 up to rounding: then no quantile tells their samples apart.
 
     Examples
     --------
-    >>> scores = ConformalScores.of(np.array([0.4, 0.1, 0.2, 0.3]), np.ones(4))
+    >>> scores = ConformalScores.of(np.array([0.4, -1.0, -60.0, -50.0]), np.ones(4))
     >>> scores.threshold(0.5), scores.threshold(0.9)
-    (0.3, 1.0)
+    (-1.0, inf)
     """
 
     scores: np.ndarray
@@ -221,9 +251,9 @@ class ConformalScores:
         return ConformalScores(above, counts, self.new * levels / float(self.mass[-1]))
 
     def threshold(self, coverage: float) -> float:
-        """Return the quantile, with a new sample at the very end; 1 where there are too few to say."""
+        """Return the quantile, with a new sample at the very end; ∞ where there are too few to say."""
         row = np.searchsorted(self.mass, coverage * (self.mass[-1] + self.new) * (1 - 1e-12))
-        return float(self.scores[row]) if row < len(self.scores) else 1.0
+        return float(self.scores[row]) if row < len(self.scores) else np.inf
 
 
 def fit_calibrator(

@@ -24,6 +24,7 @@ from ..problem import Problem
 from ..solvers.base import State
 from ..validation.columns import columns_for
 from ..validation.cross_validation import PathValidation
+from ..validation.patience import Patience
 from ..validation.race import ShortPath, short_path
 from ..validation.splits import StratifiedHoldout, held_out_samples
 from .path_fit import Choice, Followed, Follower
@@ -44,8 +45,9 @@ class ByFolds(Choice):
         patience = None if ask.n_iter_no_change == "auto" else ask.n_iter_no_change
         solver = fit.solver(validation.problem)
         exact = hasattr(solver, "gap_tol")
-        growth = validation.patience_with_solutions if exact else validation.patience
-        stop = NoImprovement("scores", growth, steps=patience)
+        stop: Rule = NoImprovement("scores", validation.patience, patience)
+        if exact:
+            stop = Patience(validation.patience_with_solutions, patience)
         if fit.before is not None:
             path = validation.resume(fit.before.path, fit.steps, stop=stop, **fit.limits)
         elif fit.deadline is not None and exact and ask.schedule == "auto":

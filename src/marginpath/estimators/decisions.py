@@ -15,7 +15,7 @@ from ..arrays import Array, beside, namespace, to_numpy
 from ..gram.samples import AnyRows, rows_of
 from ..validation.columns import Columns
 from ..validation.proper import enough_rows
-from .calibration import Calibrator, ConformalScores, base_for, fit_calibrator
+from .calibration import Base, Calibrator, ConformalScores, base_for, fit_calibrator
 from .choices import as_choice
 
 #: What is known of probabilities, at the chosen step only.
@@ -90,10 +90,12 @@ class DecisionsMixin(ClassifierMixin, metaclass=ABCMeta):  # type: ignore[misc]
     def predict_set(self, X: Any, coverage: float = 0.9) -> Array:
         """Return which classes each row may have, so that the right one is among them as often as asked for.
 
-        Split-conformal sets: a class is in the set if the classifier gives the row to it at least as much as
-        all but a share 1 − coverage of the training samples were given to theirs by folds that did not see
-        them. That holds for rows of the same distribution, whatever it is, and on average over them. A set
-        is empty where no class is that likely.
+        A class is in the set if the classifier gives the row to it at least as much as all but a share
+        1 − coverage of the training samples were given to theirs by folds that did not see them. For rows of
+        the same distribution, whatever it is, the mean over them is what is asked for, were the folds' models
+        as good as the classifier; they know fewer samples, so that it is a little more, within a point on
+        average. A set is empty where no class is that likely: of a classifier that is right more often than
+        asked for, some are.
 
         Parameters
         ----------
@@ -137,8 +139,8 @@ class DecisionsMixin(ClassifierMixin, metaclass=ABCMeta):  # type: ignore[misc]
         self.calibrator_ = fit_calibrator(self.calibration, base, *sample)
         self.out_of_fold_proba_ = np.full((len(values), len(self.classes_)), np.nan)
         self.out_of_fold_proba_[known] = self.calibrator_.probabilities(held_out)
-        own = base.probabilities(held_out)[np.arange(len(codes)), codes]
-        self.conformal_ = ConformalScores.of(1 - own, weight)
+        against = base.odds_against(held_out)[np.arange(len(codes)), codes]
+        self.conformal_ = ConformalScores.of(against, weight)
 
     def _log_class_weight(self) -> np.ndarray | None:
         if self.class_weight is None:
@@ -185,14 +187,15 @@ def _probabilities(decision: Array, calibrator: Calibrator) -> Array:
     return beside(chance.astype(to_numpy(decision).dtype, copy=False), decision)
 
 
-def _conforming(decision: Array, base: Calibrator, threshold: float) -> Array:
+def _conforming(decision: Array, base: Base, threshold: float) -> Array:
     """Return which classes are in the set of every row."""
-    return beside(1 - base.probabilities(to_numpy(decision)) <= threshold, decision)
+    return beside(base.odds_against(to_numpy(decision).astype(np.float64)) <= threshold, decision)
 
 
-def _base(calibrator: Calibrator) -> Calibrator:
+def _base(calibrator: Any) -> Base:
     """Return what the conformal scores were computed by."""
-    return getattr(calibrator, "base", calibrator)
+    base: Base = getattr(calibrator, "base", calibrator)
+    return base
 
 
 def _logarithm(values: Array) -> Array:

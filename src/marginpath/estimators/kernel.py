@@ -76,8 +76,9 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
     validation_fraction : float
         For stopping="holdout".
     n_iter_no_change : "auto" or int
-        Stop after so many steps without a better score; "auto" waits until 1/λ has grown tenfold, or
-        thirtyfold where the steps are no solutions; with more than two classes, a hundredfold.
+        Stop after so many steps without a better score; "auto" waits until 1/λ has grown tenfold, and
+        threefold without a lower loss of the held-out samples; or thirtyfold where the steps are no
+        solutions; a hundredfold there and for "ovr" with more than two classes.
     tol : float
         For stopping="margin".
     max_iter : "auto" or int

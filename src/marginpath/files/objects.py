@@ -17,7 +17,7 @@ from . import archive as storage
 from .fields import check_fields
 from .records import class_named, is_registered
 
-_FORMAT = 3
+_FORMAT = 4
 _SMALL = 16  # numbers that are stored as they are
 _INLINE = 1024  # bytes that need no array of their own, which has some 240 bytes beside its numbers
 _MANY = 64  # numbers, of which those that are not zero are stored alone

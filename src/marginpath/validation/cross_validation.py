@@ -225,12 +225,13 @@ class PathValidation:
         The path keeps the models of all the data and, under "out_of_fold", what the folds say of the samples
         that they did not see, (steps, n, columns).
         """
-        settings = {"observe": self._observers, "models": self.model_columns, "keep": 0, **settings}
+        observe = self._observers(solver)
+        settings = {"observe": observe, "models": self.model_columns, "keep": 0, **settings}
         return run(solver, self.problem, steps, stop=stop, **settings)
 
     def resume(self, path: Path, steps: int, *, stop: Rule | None, **settings: Any) -> Path:
         """Continue a path of this validation."""
-        return resume(path, self.problem, steps, observe=self._observers, stop=stop, **settings)
+        return resume(path, self.problem, steps, observe=self._observers(path.solver), stop=stop, **settings)
 
     def choose(self, path: Path) -> CrossValidatedPath:
         """Return the path with the step that its out-of-fold scores choose, and its decisions."""
@@ -278,15 +279,18 @@ class PathValidation:
 
     @property
     def patience_with_solutions(self) -> float:
-        """The same where every step is a solution.
+        """The same where every step is a solution, and :class:`Patience` looks at the loss too.
 
-        Of two classes, the scores of solutions rise and fall once; of more, they may fall before they rise.
+        Of one class against all others that loss is often the least at the start, and tells nothing.
         """
-        return self.patience / (3 if len(self.classes) == 2 else 1)
+        apart = len(self.classes) == 2 or self.judge.columns.in_pairs
+        return 10.0 if apart else 100.0
 
-    @property
-    def _observers(self) -> dict[str, Metric]:
+    def _observers(self, solver: Solver[Any]) -> dict[str, Metric]:
+        """Return what is observed along the path; of solutions, what :class:`Patience` asks for too."""
+        loss: dict[str, Metric] = {"hinge": self.judge.hinge} if hasattr(solver, "gap_tol") else {}
         return {
+            **loss,
             "bound": largest_bound,
             "gap": _largest_gap,
             "offset": self._offset,

@@ -10,7 +10,7 @@ The rule, in three rounds:
    too: on many rows, long steps are no faster than short ones.
 3. Where the climb ends, the whole path, the only one that is kept.
 
-A short path has one step where a path has four, solved less exactly, and ends at C = 30,000 or where a larger
+A short path has one step where a path has four, solved less exactly, and ends at C = 10,000 or where a larger
 C changes no fold any more. Its score is the best mean over the folds (:func:`short_path`); of equal
 scores in the first round the widest counts as the best.
 """
@@ -25,19 +25,20 @@ import numpy as np
 
 from ..arrays import Array
 from ..path.path import Path, Status
-from ..path.stopping import NoImprovement
+from ..path.run import Rule
 from ..problem import Problem
 from ..solvers import SolutionPath
 from ..solvers.base import State
 from ..solvers.coordinate.spaces import at_bound
 from .cross_validation import PathValidation, largest_bound
+from .patience import Patience
 
 #: The share of the rows in the first round, and how many they are at least and at most.
 SHARE, FEWEST, MOST = 1 / 3, 200, 4000
 #: Rows of that part that are enough for the second round too.
 ENOUGH = 2000
 #: Steps of a path that are one of a short path, the duality gap of these, and the largest C.
-LONG, TOLERANCE, LARGEST = 4, 1e-2, 3e4
+LONG, TOLERANCE, LARGEST = 4, 1e-2, 1e4
 
 
 @dataclass(frozen=True)
@@ -136,8 +137,8 @@ def short_path(validation: PathValidation, steps: int, time_limit: float | None 
     path = validation.run(
         SolutionPath(ratio=ratio, tol=TOLERANCE),
         math.ceil(steps / LONG),
-        stop=_NothingToGain(NoImprovement("scores", validation.patience_with_solutions), LARGEST / ratio),
-        observe={"bound": largest_bound, "scores": validation.judge.scores},
+        stop=_NothingToGain(Patience(validation.patience_with_solutions / 2), LARGEST / ratio),
+        observe={"bound": largest_bound, "scores": validation.judge.scores, "hinge": validation.judge.hinge},
         models=False,
         time_limit=time_limit,
     )
@@ -193,7 +194,7 @@ class _NothingToGain:
     In that last case the solution is that of every larger box.
     """
 
-    rule: NoImprovement
+    rule: Rule
     largest: float
 
     def __call__(self, problem: Problem, state: State, path: Path) -> Array:

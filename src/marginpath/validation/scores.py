@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from ..arrays import Array, is_numpy, to_numpy
+from ..arrays import Array, beside, is_numpy, namespace, to_numpy
 from ..problem import Problem
 from ..solvers.base import State
 from .columns import Columns
@@ -32,6 +32,7 @@ class OutOfFold:
         self.scorer = None if scoring is None else _scorer(scoring)
         self.weight = None if weight is None else to_numpy(weight)
         self._held_out: HeldOut | None = None
+        self._signs: Array | None = None
 
     def decisions(self, problem: Problem, state: State) -> Array:
         """Return what the last fold that held a sample out decides, (n, columns); NaN where none did.
@@ -56,6 +57,23 @@ class OutOfFold:
         return np.array(
             [self._score(self.squeezed(f), test) for f, test in zip(decided, self.splits, strict=True)]
         )
+
+    def hinge(self, problem: Problem, state: State) -> Array:
+        """Return the mean hinge loss of those decisions, in the columns that know the class of a sample."""
+        decided = self.decisions(problem, state)
+        xp = namespace(decided)
+        if self._signs is None:  # small numbers: of many pairs they are many
+            codes = np.searchsorted(self.classes, self.labels)
+            weight = np.ones((len(codes), 1)) if self.weight is None else self.weight[:, None]
+            self._signs, self._weight = (
+                beside(part, decided) for part in (self.columns.signs(codes).astype(np.int8), weight)
+            )
+        signs = xp.astype(self._signs, decided.dtype)
+        counts = (signs != 0) & ~xp.isnan(decided)
+        zero = xp.zeros_like(decided)
+        loss = xp.where(counts, xp.maximum(1 - signs * decided, zero), zero)
+        weight = xp.astype(self._weight, decided.dtype)
+        return xp.sum(weight * loss) / xp.sum(weight * xp.astype(counts, decided.dtype))
 
     @property
     def majority(self) -> int:

@@ -77,7 +77,9 @@ def run(
 ) -> Report:
     """Run a benchmark and return its report; with ``out``, it is written there after every task.
 
-    What is finished of an interrupted run stays in the folder, and the same call goes on from there.
+    What is finished of an interrupted run stays in the folder, and the same call goes on from there. So
+    several processes can share the work: each measures ``only`` some tasks, and a call for all of them then
+    finds these finished and writes the report.
 
     Parameters
     ----------
@@ -88,8 +90,7 @@ def run(
     repeats : int, optional
         Turns of every contestant but the slowest; 3 by default, 1 where quick.
     only : str, optional
-        Measure the tasks with this in their names and write no report: what is measured stays in the folder,
-        for the same call without it. So tasks can be measured by several processes at once.
+        Measure the tasks with this in their names, and write no report.
     out : Path, optional
         The folder for NAME.json, or NAME-quick.json, and the picture if there is one.
     clock, tell : callables
