@@ -64,7 +64,7 @@ def _task(rows: Dataset, sigma: float, quick: bool, all_rivals: bool) -> Task:
     svc = peers.Grid(peers.linear_svc, grid, {"loss": "hinge", **seed})
     sgd = peers.Grid(peers.stochastic, {"alpha": peers.ALPHA_GRID}, seed)
     rehline = peers.Grid(peers.rehline_svm, grid, {"loss": {"name": "svm"}})
-    most: dict[str, Any] = {"repeats": 1, "isolated": True, "longest": 60 if all_rivals else 12}
+    most: dict[str, Any] = {"repeats": 1, "isolated": True, "longest": 30 if all_rivals else 12}
     last = Contestant("rehline SVM, 7 C", rehline, rehline.judge, needs=peers.rehline_svm, target=1, **most)
     contestants = [
         Contestant("marginpath", ours, ours.judge),
