@@ -1,11 +1,12 @@
 """Every example that the prose shows is run."""
 
 import doctest
+import json
 import re
 from pathlib import Path
 
 import pytest
-from marginpath_lab.readme import END, filled
+from marginpath_lab.readme import END, filled, table
 
 import marginpath as mp
 from marginpath.datasets.downloads import own_file
@@ -87,3 +88,36 @@ def test_links_lead_somewhere(page):
 def test_the_interface_page_lists_every_public_name():
     listed = set(re.findall(r"^   (\w+)$", (ROOT / "docs" / "api.rst").read_text(), re.MULTILINE))
     assert listed == set(mp.__all__)
+
+
+def test_many_rows_have_their_lines_where_they_were_measured(tmp_path):
+    results = ROOT / "benchmarks" / "results"
+    for name in ("accuracy", "path", "tuned", "one-fit", "linear"):
+        (tmp_path / f"{name}.json").write_text(
+            (results / f"{name}.json").read_text("utf-8"), encoding="utf-8"
+        )
+    before = table(tmp_path).count("\n")
+
+    def entry(contestant, seconds, ratio, **facts):
+        ratio = {"median": ratio} if ratio else None
+        facts = {name.replace("_", " "): value for name, value in facts.items()}
+        return {
+            "task": "a task",
+            "contestant": contestant,
+            "median_seconds": seconds,
+            "ratio": ratio,
+            "facts": facts,
+        }
+
+    machine = {"date": "2026-11-17T00:00"}
+    dense = [entry("marginpath", 3.0, None, test_error=0.1), entry("LinearSVC, 7 C", 90.0, 30.0)]
+    facts = {"n": 10**6, "landmarks": 372, "above_data_MB": 3600, "Bayes_error": 0.013}
+    landmarks = [entry("marginpath", 120.0, None, test_error=0.035, **facts)]
+    for name, entries in (("dense", dense), ("landmarks", landmarks)):
+        record = {"benchmark": name, "machine": machine, "entries": entries}
+        (tmp_path / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")
+    *_, two, one = table(tmp_path).splitlines()
+    assert table(tmp_path).count("\n") == before + 2
+    assert "| 3 s, error 10 % | LinearSVC, 7 C: 90 s (30 ×), unfinished |" in two
+    assert "1,000,000 rows by 372 landmarks" in one
+    assert "120 s, 3.6 GB above the data, error 3.5 % | least error possible 1.3 %" in one

@@ -57,6 +57,19 @@ def test_linear_gram_needs_no_matrix():
     assert lower <= norm <= upper <= 1.05 * norm
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, xp.asarray], ids=["dense", "sparse", "strict"])
+@pytest.mark.parametrize("d", [1, 30, 800])
+def test_fewer_features_than_rows_are_looked_at_instead(kind, d, rng):
+    X, weights = rng.standard_normal((600, d)), rng.integers(0, 4, 600).astype(float)
+    gram = mp.Gram.linear(kind(X))
+    assert gram._operator(np.ones(()))[1] == min(600, d)
+    for root, given in ((np.ones(600), None), (np.sqrt(weights), weights)):
+        norm = np.linalg.norm(root[:, None] * X, 2) ** 2
+        lower, upper = gram.norm_bounds(given)
+        assert lower <= norm * (1 + 1e-12)
+        assert norm * (1 - 1e-12) <= upper <= 1.05 * norm
+
+
 def test_zero_operator():
     assert lanczos(lambda v: 0 * v, 50, eps=2e-16, seed=0)[:2] == (0.0, 0.0)
     assert mp.Gram.from_matrix(np.zeros((5, 5))).norm_bounds() == (0.0, 0.0)

@@ -1,10 +1,12 @@
 """Benchmarks: what is measured is right, whoever is missing; every one runs on reduced sizes."""
 
 import json
+import math
 import os
 import re
 import sys
 import sysconfig
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -244,6 +246,21 @@ def test_memory_of_a_child():
     assert entry.facts["peak MB"] < 1000
     assert entry.seconds[0] > 0
     assert entry.warm_up > 0
+
+
+def test_whoever_takes_too_long_is_ended():
+    slow = Contestant("slow", time.sleep, prepare=math.exp, isolated=True, longest=3, target=2)
+    ours, theirs = measure_task(Task("sleep", 0.2, 0.0, [Contestant("ours", time.sleep), slow]), 1)
+    assert theirs.ratios == pytest.approx([3.0])
+    assert (theirs.met, theirs.failed, theirs.facts) == (True, False, {})
+    assert "unfinished" in theirs.note
+    assert ours.note == ""
+
+
+def test_an_error_in_a_child_is_told():
+    (entry,) = measure_task(Task("array", -1, 1, [Contestant("ones", np.ones, isolated=True)]), 1)
+    assert entry.failed
+    assert "negative dimensions" in entry.note
 
 
 def test_the_peak_can_be_forgotten():

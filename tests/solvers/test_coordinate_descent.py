@@ -195,6 +195,35 @@ def test_float32_scores_do_not_drift():
     np.testing.assert_allclose(path.last.scores, exact, rtol=1e-5, atol=1e-3)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_blocks_of_dense_features_take_the_steps_of_sparse_rows(dtype, rng):
+    """Three blocks of samples, two groups of columns, samples left out, and weights."""
+    X = rng.standard_normal((300, 20)).astype(dtype)
+    Y = np.where(rng.random((300, 5)) < 0.2, 0, np.sign(X[:, :5] + rng.standard_normal((300, 5))))
+    weights = rng.integers(0, 4, 300).astype(float)
+    # Rounding is not to decide who is left alone, nor who leaves the bound where the default schedule starts.
+    solver = mp.CoordinateDescent(mp.GeometricDecay(300.0, 1.5), sweeps=3, tol=0.01)
+    dense, sparse = (mp.Problem(mp.Gram.linear(kind(X)), Y, weights) for kind in (np.asarray, sp.csr_array))
+    for steps in (1, 12):
+        ours, theirs = (mp.run(solver, problem, steps).last for problem in (dense, sparse))
+        tolerance = 1e-9 if dtype == np.float64 else 1e-4
+        for name in ("u", "scores", "field", "aggregate"):
+            one, other = getattr(ours, name), getattr(theirs, name)
+            assert one.dtype == other.dtype
+            np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+def test_fields_of_dense_float32_features_do_not_drift(rng):
+    X = rng.standard_normal((400, 6)).astype(np.float32)
+    y = np.where(rng.random(400) < 0.5, 1, -1)  # pure noise: large coefficients that cancel
+    path = mp.run(mp.CoordinateDescent(refresh=1000), mp.Problem(mp.Gram.linear(X), y), 45)
+    wide = X.astype(np.float64)
+    exact = wide.T @ (y * path.last.u.astype(np.float64))
+    assert path.last.u.min() < -1e3
+    np.testing.assert_allclose(path.last.field, exact, rtol=1e-6, atol=1e-6 * np.abs(path.last.u).max())
+    np.testing.assert_allclose(path.last.scores, wide @ path.last.field, rtol=1e-6, atol=1e-5)
+
+
 def test_tolerance_leaves_settled_coordinates_alone():
     _, K, y = random_problem(1, 30, "kernel")
     problem = mp.Problem(mp.Gram.from_matrix(K), y)

@@ -70,6 +70,8 @@ class Temperature:
     def odds_against(self, values: np.ndarray) -> np.ndarray:
         """Return log((1 − p)/p) of every class, (n, classes), as exact near p = 1 as elsewhere."""
         logits = self.logits(values)
+        if logits.shape[1] == 2:
+            return np.asarray(logits[:, ::-1] - logits)
         others = [logsumexp(np.delete(logits, c, axis=1), axis=1) for c in range(logits.shape[1])]
         return np.asarray(np.stack(others, axis=1) - logits)
 

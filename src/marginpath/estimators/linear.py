@@ -30,8 +30,11 @@ class LinearMarginPathClassifier(BasePathClassifier):
     Parameters
     ----------
     method, schedule, stopping, cv, scoring, selection, noise_level, validation_fraction, n_iter_no_change, \
-tol, max_iter, time_limit, path_tol, class_weight, calibration, warm_start, n_jobs, random_state, verbose
+tol, max_iter, time_limit, class_weight, calibration, warm_start, n_jobs, random_state, verbose
         As in :class:`MarginPathClassifier`.
+    path_tol : "auto" or float
+        Duality gap of every step, over its objective. "auto": 0.001, and 0.01 where features are swept over,
+        from some 10,000 rows on.
     fit_intercept : bool
         Whether there is an intercept, which is not penalized. Algorithms 1 and 2, clusters, stopping="margin"
         and :class:`marginpath.LeaveOneOut` add a constant feature instead, whose weight is penalized.
@@ -78,7 +81,7 @@ margin_bounds_, margin_proofs_, separable_, n_features_in_, feature_names_in_
         tol: float = 1e-4,
         max_iter: int | str = "auto",
         time_limit: float | None = None,
-        path_tol: float = 1e-3,
+        path_tol: float | str = "auto",
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: Any = None,

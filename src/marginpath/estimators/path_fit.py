@@ -23,6 +23,7 @@ from ..schedules import GeometricDecay, Schedule
 from ..solvers import CoordinateDescent, DualDescent, SolutionPath, Solver
 from ..solvers.coordinate.cluster import ClusterSweeps
 from ..solvers.coordinate.spaces import PERIOD
+from ..solvers.solution_path.solver import sweeps_over
 from ..solvers.starting import first_lambda
 from ..validation.cross_validation import DEFAULT_SOLVER, CrossValidatedPath
 
@@ -34,7 +35,7 @@ SWEEPS, FEATURE_SWEEPS = replace(DEFAULT_SOLVER, sweeps=3, passes=3), replace(DE
 RATIO = {"coordinate": SWEEPS.ratio, "inertial": 1.05, "gradient": 1.02}
 STEPS = {"coordinate": 100, "inertial": 1000, "gradient": 3000}
 
-_GAP, _GAP_BY_LANDMARKS = 1e-3, 1e-2  # over the objective, of every step
+_GAP, _COARSE_GAP = 1e-3, 1e-2  # over the objective, of every step; by landmarks, and over many features
 _PROOF_COLUMNS = 200  # of steps that are the best of some column: pairs of classes are many
 _PROOF_ENTRIES = 2e7  # of these columns
 _PROOF_NUMBERS = 1e9  # entries times columns that are multiplied to prove bounds on the margin
@@ -192,8 +193,8 @@ class Follower:
         """Return the solver of the method, with the schedule as asked for."""
         schedule = None if self.choice.classifier.schedule == "auto" else self.choice.classifier.schedule
         if self.method == "coordinate" and problem.gram.space != "cluster" and not self.choice.exact:
-            approximate = problem.gram.chosen is not None
-            return SolutionPath(schedule, tol=asked_gap(self.choice.classifier.path_tol, approximate))
+            coarse = problem.gram.chosen is not None or sweeps_over(problem.gram)
+            return SolutionPath(schedule, tol=asked_gap(self.choice.classifier.path_tol, coarse))
         if self.method == "coordinate":
             sweeps = SWEEPS if problem.gram.space == "samples" else FEATURE_SWEEPS
             tol = 0.0 if self.choice.exact else sweeps.tol
@@ -234,16 +235,16 @@ class Follower:
         warnings.warn(reason, ConvergenceWarning, stacklevel=2)
 
 
-def asked_gap(path_tol: float | str, approximate: bool) -> float:
-    """Return the duality gap that every step is to have, over its objective; "auto" asks less by landmarks.
+def asked_gap(path_tol: float | str, coarse: bool) -> float:
+    """Return the duality gap that every step is to have, over its objective; "auto" asks less where coarse.
 
     Examples
     --------
-    >>> asked_gap("auto", approximate=False), asked_gap("auto", approximate=True), asked_gap(1e-6, True)
+    >>> asked_gap("auto", coarse=False), asked_gap("auto", coarse=True), asked_gap(1e-6, True)
     (0.001, 0.01, 1e-06)
     """
     if isinstance(path_tol, str):
-        return _GAP_BY_LANDMARKS if approximate else _GAP
+        return _COARSE_GAP if coarse else _GAP
     return float(path_tol)
 
 

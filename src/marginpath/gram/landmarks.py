@@ -64,11 +64,20 @@ class LandmarkGram(LinearGram):
 
     def __matmul__(self, V: Array) -> Array:
         """Return F (Fᵀ V)."""
+        W = self.transposed_times(V)
+        if not isinstance(V, np.ndarray):
+            self._multiplied = V, W
+        return self.times(W)
+
+    def times(self, W: Array) -> Array:
+        """Return F W."""
+        return super().times(W) if isinstance(W, np.ndarray) else self._numbers.times(self.X, W)
+
+    def transposed_times(self, V: Array) -> Array:
+        """Return Fᵀ V."""
         if isinstance(V, np.ndarray):
-            return super().__matmul__(V)
-        W = self._numbers.transposed(self.X, V)
-        self._multiplied = V, W
-        return self._numbers.times(self.X, W)
+            return super().transposed_times(V)
+        return self._numbers.transposed(self.X, V)
 
     def on_landmarks(self, V: Array, columns: np.ndarray | None = None) -> Array:
         """Return B, and b as its last row, with K̃ V = k(X, L) B + b: what f = K̃ V is, by the landmarks.
@@ -112,7 +121,7 @@ class LandmarkGram(LinearGram):
             last, W = self._multiplied
             if last.shape == V.shape and bool(namespace(V).all(last == V)):
                 return W
-        return self._numbers.transposed(self.X, V)
+        return self.transposed_times(V)
 
     def cross(self, Z: Array) -> LinearCross:
         """Return K̃ between new rows and the samples as an operator."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -69,9 +69,19 @@ class LinearGram(Gram):
 
     def __matmul__(self, V: Array) -> Array:
         """Return X (Xᵀ V)."""
-        if isinstance(self.X, np.ndarray):
-            return product(self.X, transposed_product(self.X, V))
-        return self.X @ (self.X.T @ V)
+        return self.times(self.transposed_times(V))
+
+    def times(self, W: Array) -> Array:
+        """Return X W."""
+        return product(self.X, W) if isinstance(self.X, np.ndarray) else self.X @ W
+
+    def transposed_times(self, V: Array) -> Array:
+        """Return Xᵀ V."""
+        return transposed_product(self.X, V) if isinstance(self.X, np.ndarray) else self.X.T @ V
+
+    def _operator(self, root: np.ndarray) -> tuple[Callable[[np.ndarray], np.ndarray], int]:
+        """Return v → XᵀW X v where there are fewer features than rows: as many eigenvalues that are not 0."""
+        return feature_operator(self, root, self.X.shape) or super()._operator(root)
 
     def rows(self, index: Array) -> Array:
         """Return X[index] Xᵀ."""
@@ -155,6 +165,26 @@ class LinearCross:
     def __matmul__(self, V: Array) -> Array:
         """Return Z Xᵀ V."""
         return self.Z @ (self.X.T @ V)
+
+
+def feature_operator(
+    gram: Any, root: np.ndarray, shape: tuple[int, ...]
+) -> tuple[Callable[[np.ndarray], np.ndarray], int] | None:
+    """Return v → XᵀW X v for weights with these roots, and the length of v; None unless rows are more.
+
+    ``gram`` takes products with X and Xᵀ.
+    """
+    if shape[1] >= shape[0]:
+        return None
+    weights = root**2
+
+    def multiply(v: np.ndarray) -> np.ndarray:
+        scores = gram.times(gram.xp.asarray(v, dtype=gram.dtype, device=gram.device))
+        if weights.ndim:
+            scores = scores * gram.xp.asarray(weights, dtype=gram.dtype, device=gram.device)
+        return to_numpy(gram.transposed_times(scores)).astype(np.float64)
+
+    return multiply, shape[1]
 
 
 def interleaved_blocks(X: np.ndarray) -> np.ndarray:

@@ -20,17 +20,21 @@ from threadpoolctl import threadpool_limits
 
 import marginpath as mp
 from marginpath.datasets import Dataset
+from marginpath.gram.choose import choose_gram
 from marginpath.gram.cluster.faults import dask_module
+from marginpath.gram.cluster.loading import load_rows
 from marginpath.gram.cluster.rows import Rows
+from marginpath.gram.memory import available_memory
 from marginpath.solvers.coordinate.cluster import ClusterSweeps
 
 from . import data as sets
-from .dask_cost import bytes_a_step, conclude, tasks_a_step
+from .dask_cost import MANY, bytes_a_step, conclude, tasks_a_step
 from .measure import Benchmark, Contestant, Facts, Task
 
 INERTIAL = mp.DualDescent(mp.PowerDecay(1.0), mp.Inertia(3))
 CHUNKS, SIGMA, MEMORY, COPIES = 16, 3.4, 10**9, 16
 EARLY = {"target": 0.4, "spill": 0.5}  # shares of a small worker's memory from which on data go to disk
+LANDMARKS, MANY_ROWS, MANY_BYTES = 500, 10_000_000, 45e9  # features alone have 20 GB
 SMALL, MOVING, PASSES = (1600, 20), (1_000_000, 1), (200_000, 400)  # n and d of the small runs
 
 
@@ -73,6 +77,7 @@ def tasks(quick: bool) -> Iterator[Task]:
         yield _sweeps(sets.sized(sets.mnist(3, 5), quick), 3 if quick else 16)
     with workers(4, quick) as client:
         yield _prices("a step, 16 chunks, 4 workers", SMALL, steps)
+        yield _many_rows(quick)
     with workers(4, quick, memory=MEMORY) as client:
         yield _past_memory(client, 1 if quick else COPIES, quick)
 
@@ -141,6 +146,40 @@ def _step_facts(problem: mp.Problem) -> Callable[[Steps, Any], Facts]:
         return facts
 
     return judge
+
+
+def _many_rows(quick: bool) -> Task:
+    """Time steps of five folds and all the data on made rows by landmarks: ten million, if memory allows."""
+    count = 10 if quick else LANDMARKS
+    n = 2000 if quick else MANY_ROWS if available_memory() > MANY_BYTES else MANY_ROWS // 10
+    rows = n // CHUNKS
+    n = rows * CHUNKS
+
+    def run(data: Any) -> Steps:
+        return _timed_steps(_made_problem(rows, count), 2 if quick else 6)
+
+    def judge(took: Steps, data: Any) -> Facts:
+        return {
+            "ms a step": 1000 * float(np.median(took.wall)),
+            "at work": 1000 * float(np.median(took.busy)),
+        }
+
+    made = Contestant("cluster", run, judge, repeats=1)
+    return Task(f"{MANY}: n = {n:,}, d = {count:,}", None, None, [made])
+
+
+def _made_problem(rows: int, landmarks: int) -> mp.Problem:
+    """Return six columns on landmarks' features; the rows are made by the workers that keep them."""
+    da, delayed = dask_module("dask.array"), dask_module("dask").delayed
+    parts = [
+        da.from_delayed(delayed(sets.made_part)(j, rows)[0], (rows, 20), np.float32) for j in range(CHUNKS)
+    ]
+    y = np.concatenate([sets.made_part(j, rows)[1] for j in range(CHUNKS)])
+    there = load_rows(da.concatenate(parts))
+    Y = np.repeat(y[:, None], 6, axis=1)
+    for fold in range(5):
+        Y[fold::5, fold] = 0
+    return mp.Problem(choose_gram(there, mp.Gaussian(4.0), landmarks=landmarks), Y)
 
 
 def _empty_tasks(client: Any, number: int) -> Task:

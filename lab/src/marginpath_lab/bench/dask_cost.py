@@ -6,9 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .machine import cores
 from .measure import Entry, Facts
 
 FAR = (10_000_000, 1000)  # n and d of what is predicted
+MANY = "many made rows by landmarks"
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,8 @@ class StepCost:
     >>> cost = StepCost(fixed=0.02, task=0.001, byte=1e-9, entry=1e-9)
     >>> round(cost.seconds(1000, 10, workers=2), 4)
     0.024
+    >>> round(cost.seconds(1000, 10, workers=4, columns=6, width=4, cores=2), 4)  # float32, shared cores
+    0.0281
     """
 
     fixed: float
@@ -27,10 +31,17 @@ class StepCost:
     byte: float
     entry: float
 
-    def seconds(self, n: int, d: int, workers: int) -> float:
-        """Return the seconds of a step for one column in float64, a shard a worker."""
-        work = self.entry * n * d / workers
-        return self.fixed + self.task * tasks_a_step(workers) + self.byte * bytes_a_step(n, d, workers) + work
+    def seconds(
+        self, n: int, d: int, workers: int, columns: int = 1, width: int = 8, cores: int | None = None
+    ) -> float:
+        """Return the seconds of a step, a shard a worker, for numbers of so many bytes.
+
+        Passes over X are as long as reading it takes, whatever the columns; workers may share cores.
+        """
+        share = width / 8
+        work = share * self.entry * n * d / min(workers, cores or workers)
+        moved = share * columns * bytes_a_step(n, d, workers)
+        return self.fixed + self.task * tasks_a_step(workers) + self.byte * moved + work
 
 
 def tasks_a_step(shards: int) -> int:
@@ -75,6 +86,13 @@ def conclude(entries: Sequence[Entry]) -> Facts:
         "passes over X: predicted, ms": 1000 * cost.seconds(n, d, workers=2),
         "passes over X: measured, ms": _ms(passes),
     }
+    if many := [entry for (name, _), entry in rows.items() if name.startswith(MANY)]:
+        n, d = _numbers(many[0])
+        seconds = cost.seconds(n, d, workers=4, columns=6, width=4, cores=cores())
+        found[f"{n:,} rows by landmarks: predicted, ms a step"] = 1000 * seconds
+        found[f"{n:,} rows by landmarks: measured over predicted (wanted: 0.7 to 1.3)"] = (
+            _ms(many[0]) / 1000 / seconds
+        )
     for number in (10, 100, 1000):
         name = f"predicted for n = 10⁷, d = 1,000, {number:,} workers, s a step"
         found[name] = cost.seconds(*FAR, workers=number)

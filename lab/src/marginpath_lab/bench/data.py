@@ -120,6 +120,18 @@ def mixture(n: int, seed: int = 0) -> Dataset:
     return Dataset("made rows", X, y, X_test, y_test, ("-1", "+1"))
 
 
+def made_part(number: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return n rows of the mixture and their labels, for each number others: rows that are made in parts.
+
+    Examples
+    --------
+    >>> X, y = made_part(3, 10)
+    >>> X.shape, y.shape
+    ((10, 20), (10,))
+    """
+    return _drawn(n, np.random.default_rng([1, number]))
+
+
 def mixture_error(X: np.ndarray) -> float:
     """Return the least error that any classifier of the mixture can expect on these rows of it.
 

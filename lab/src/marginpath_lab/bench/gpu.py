@@ -75,7 +75,7 @@ def tasks(quick: bool) -> Iterator[Task]:
         small,
         [_contestant(p, Fit(p, 200, 1.06, memory=2e10), repeats=1) for p in ("bfloat16", "tf32")],
     )
-    yield from _landmarks(mnist, small, quick)
+    yield from _landmarks(quick)
     some = sets.part(whole, sets.QUICK if quick else 20_000)
     fixed = {"method": "inertial", "stopping": None, "max_iter": 200}
     here = Classifier(None, fixed, device=None)
@@ -90,23 +90,38 @@ def tasks(quick: bool) -> Iterator[Task]:
     )
 
 
-def _landmarks(mnist: Dataset, small: Dataset, quick: bool) -> Iterator[Task]:
-    """Yield many rows by landmarks: ten classes of digits, and two of made rows."""
-    more = mnist if quick else shifted(mnist, 540_000)
-    count = 50 if quick else 10_000
-    steps = {"landmarks": count, "max_iter": 300}
-    of_ten = {**steps, "multi_class": "ovr", "intercept_scaling": 0.5}
+def _landmarks(quick: bool) -> Iterator[Task]:
+    """Yield many rows by landmarks, made when their turn comes: ten classes of digits, two of made rows."""
+    settings = {"max_iter": 300, "landmarks": 50 if quick else 10_000}
+    of_ten = {**settings, "multi_class": "ovr", "intercept_scaling": 0.5}
     digits = Classifier("bfloat16", of_ten, gamma=WIDE_GAMMA)
-    yield _by_landmarks(sets.title(more, " with shifts"), more, small, digits)
-    rows = Classifier("bfloat16", {**steps, "landmarks": 50 if quick else 2000}, gamma=MADE_GAMMA)
+    yield _by_landmarks(ManyRows("MNIST with shifts", sets.QUICK if quick else 540_000), digits)
+    rows = Classifier("bfloat16", {**settings, "landmarks": 50 if quick else 2000}, gamma=MADE_GAMMA)
     for n in (500,) if quick else (1_000_000, 5_000_000, 10_000_000):
-        made = sets.mixture(n)
-        yield _by_landmarks(sets.title(made), made, sets.mixture(500), rows)
+        yield _by_landmarks(ManyRows("made rows", n), rows)
 
 
-def _by_landmarks(name: str, data: Dataset, small: Dataset, run: Classifier) -> Task:
-    contestants = [_classifier("classifier, bfloat16", run, repeats=1)]
-    return Task(f"{name}: landmarks, 5 folds, refit", data, small, contestants)
+@dataclass(frozen=True)
+class ManyRows:
+    """A recipe for so many rows, shifted digits or made ones: gigabytes that wait for their turn."""
+
+    name: str
+    n: int
+
+    def made(self) -> Dataset:
+        """Return the rows."""
+        if self.name == "made rows":
+            return sets.mixture(self.n)
+        whole = datasets.load_mnist()
+        return shifted(whole, self.n) if self.n >= len(whole.y) else sets.part(whole, self.n)
+
+
+def _by_landmarks(rows: ManyRows, run: Classifier) -> Task:
+    made = Contestant(
+        "classifier, bfloat16", run, run.judge, prepare=ManyRows.made, needs=need_array_api, repeats=1
+    )
+    name = f"{rows.name}, n = {rows.n:,}: landmarks, 5 folds, refit"
+    return Task(name, rows, replace(rows, n=500), [made])
 
 
 def conclude(entries: Sequence[Entry]) -> Facts:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, TypeAlias
 
-from .memory import bring_to_hand, in_child
+from .memory import TooLong, bring_to_hand, in_child
 
 #: What is known of a model besides its time: a test error, a certified gap, …
 Facts: TypeAlias = Mapping[str, float | str]
@@ -54,6 +54,8 @@ class Contestant:
         The ratio to our time that is wanted at least.
     isolated : bool
         Take every turn in a fresh process, and report its peak memory. All of the above must be picklable.
+    longest : float, optional
+        End a turn after so many times our own, and report that it took longer; for those that are isolated.
     trace : callable, (model, data) → series
         What ``judge`` would tell of every step, too much for a table; not of one that is isolated.
     """
@@ -66,6 +68,7 @@ class Contestant:
     repeats: int | None = None
     target: float | None = None
     isolated: bool = False
+    longest: float | None = None
     trace: Callable[[Any, Any], Series] = _no_series
 
 
@@ -158,7 +161,7 @@ def measure_task(
     for number in range(repeats):
         for turn in turns:
             if turn.wanted(number):
-                turn.take(number)
+                turn.take(number, turns[0].seconds.get(number))
                 tell(f"{task.name}, round {number + 1}: {turn.said}")
     return [turn.entry(turns[0]) for turn in turns]
 
@@ -198,9 +201,11 @@ class _Turns:
         if not self.contestant.isolated:  # a fresh process has to warm up by itself
             self._attempt(lambda: self._set_warm(self._timed(self.task.small)[0]))
 
-    def take(self, number: int) -> None:
-        """Run once on the data; the last model is judged."""
-        self._attempt(lambda: self._run(number))
+    def take(self, number: int, ours: float | None = None) -> None:
+        """Run once on the data; the last model is judged. Ours took so long in that round."""
+        longest = self.contestant.longest
+        limit = None if ours is None or longest is None else longest * ours
+        self._attempt(lambda: self._run(number, limit))
 
     def entry(self, ours: _Turns) -> Entry:
         """Return what came of it, compared with ours."""
@@ -227,10 +232,14 @@ class _Turns:
         worse = float(errors[0] or 0) - float(errors[1] or 0) if None not in errors else 0.0
         return median(ratios) >= self.contestant.target and worse <= (self.task.slack or float("inf"))
 
-    def _run(self, number: int) -> None:
+    def _run(self, number: int, limit: float | None) -> None:
         last = number + 1 == self.planned
         if self.contestant.isolated:
-            turn = in_child(self.contestant, self.task.data, self.task.small)
+            try:
+                turn = in_child(self.contestant, self.task.data, self.task.small, limit)
+            except TooLong as error:
+                self.seconds[number], self.note = float(limit or 0), str(error)
+                return
             self.seconds[number], self.warmed, self.facts = turn.seconds, turn.warm_up, turn.facts
             return
         self.seconds[number], facts = self._timed(self.task.data, judged=last)

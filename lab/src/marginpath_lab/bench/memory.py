@@ -6,8 +6,7 @@ import gc
 import multiprocessing
 import sys
 import time
-from collections.abc import Mapping
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,13 +35,44 @@ class ChildTurn:
     facts: Mapping[str, float | str]
 
 
-def in_child(contestant: Contestant, data: Any, small: Any) -> ChildTurn:
-    """Take one turn of a contestant in a fresh process."""
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(_take_turn, contestant, data, small).result()
+class TooLong(Exception):
+    """A turn was ended before it came to an end."""
 
 
-def _take_turn(contestant: Contestant, data: Any, small: Any) -> ChildTurn:
+def in_child(contestant: Contestant, data: Any, small: Any, limit: float | None = None) -> ChildTurn:
+    """Take one turn of a contestant in a fresh process; end that, and all it has started, after a limit."""
+    ours, theirs = multiprocessing.get_context("spawn").Pipe()
+    child = multiprocessing.get_context("spawn").Process(
+        target=_tell_of_turn, args=(theirs, contestant, data, small)
+    )
+    child.start()
+    theirs.close()
+    try:
+        begun = ours.recv()  # warm, with its data at hand: from here on time counts
+        if isinstance(begun, Exception):
+            raise begun
+        if not ours.poll(limit):
+            raise TooLong(f"ended after {limit:.0f} s, unfinished")
+        turn = ours.recv()
+        if isinstance(turn, Exception):
+            raise turn
+        return turn  # type: ignore[no-any-return]
+    finally:
+        if child.is_alive():
+            for process in psutil.Process(child.pid).children(recursive=True):
+                process.kill()
+            child.kill()
+        child.join()
+
+
+def _tell_of_turn(place: Any, contestant: Contestant, data: Any, small: Any) -> None:
+    try:
+        place.send(_take_turn(contestant, data, small, lambda: place.send("begun")))
+    except Exception as error:
+        place.send(error)
+
+
+def _take_turn(contestant: Contestant, data: Any, small: Any, begun: Callable[[], None]) -> ChildTurn:
     begin = time.perf_counter()
     contestant.run(contestant.prepare(small))
     warm_up = time.perf_counter() - begin
@@ -50,6 +80,7 @@ def _take_turn(contestant: Contestant, data: Any, small: Any) -> ChildTurn:
     gc.collect()
     reset_peak()
     before = peak_bytes()
+    begun()
     begin = time.perf_counter()
     model = contestant.run(data)
     seconds = time.perf_counter() - begin

@@ -13,7 +13,7 @@ from ...kernels.functions import Kernel, Linear, as_kernel, biased
 from ..base import Enclosure, Gram
 from ..compensated import relative_error
 from ..fingerprints import fingerprint
-from ..linear import _EPS, LinearGram, norm_bounds
+from ..linear import _EPS, LinearGram, feature_operator, norm_bounds
 from .kernel import ClusterKernelGram
 from .loading import is_dask, load_rows
 from .mapping import columns_of, map_rows, matching_rows, times
@@ -66,7 +66,19 @@ class ClusterLinearGram(Gram):
 
     def __matmul__(self, V: Array) -> np.ndarray:
         """Return X (Xᵀ V)."""
-        return self.features.product(self.features.transposed_product(V))
+        return self.times(self.transposed_times(V))
+
+    def times(self, W: Array) -> np.ndarray:
+        """Return X W."""
+        return self.features.product(W)
+
+    def transposed_times(self, V: Array) -> np.ndarray:
+        """Return Xᵀ V."""
+        return self.features.transposed_product(V)
+
+    def _operator(self, root: np.ndarray) -> tuple[Callable[[np.ndarray], np.ndarray], int]:
+        """Return v → XᵀW X v where there are fewer features than rows."""
+        return feature_operator(self, root, self.features.shape) or super()._operator(root)
 
     def rows(self, index: Array) -> np.ndarray:
         """Return X[index] Xᵀ."""

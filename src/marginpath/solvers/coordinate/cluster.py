@@ -16,7 +16,7 @@ from ...problem import Problem
 from ...schedules import Schedule
 from ..starting import check_settings, require_zero
 from .descent import CoordinateDescentState
-from .spaces import FeatureSpace, Sweeps, SweepState, raise_bound, summed_anew
+from .spaces import Sweeps, SweepState, raise_bound, space_of, summed_anew
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +152,7 @@ def _sweep(
         local = SweepState(t=0, u=v, scores=v, bound=box, field=field, aggregate=aggregate, counted=counted)
         order = np.random.default_rng([*seed, number]).permutation(len(Y))
         once = Sweeps([order], tol)
-        v, field, aggregate = FeatureSpace(LinearGram(X)).advance(samples, local, box, once, 1)
+        v, field, aggregate = space_of(LinearGram(X)).advance(samples, local, box, once, 1)
         out.append((v / scale).astype(u.dtype))
     return out, (field - f) / scale, aggregate - g
 

@@ -197,6 +197,45 @@ def feature_sweep(
 
 
 @_jit
+def block_sweep(
+    block: Any,
+    own: Any,
+    scores: Any,
+    diagonal: Any,
+    b: Any,
+    tol: float,
+    moving: Any,
+    Y: Any,
+    mass: Any,
+    u: Any,
+) -> Any:
+    """Step through a block of samples, whose Gram matrix is ``own``: scores are (columns, samples).
+
+    Return Y∘Δu, and what the aggregate gains of those that met the bound or left it: (samples, columns).
+    """
+    k, size = scores.shape
+    steps, changes = np.zeros((size, k)), np.zeros((size, k))
+    for c in range(size):
+        i, row = block[c], own[c]
+        for j in range(k):
+            if not moving[i, j]:
+                continue
+            y, old, low = Y[i, j], u[i, j], -b[j] * mass[i, j]
+            u[i, j] = _exact(old, scores[j, c], y, diagonal[i], low, tol)
+            new = u[i, j]
+            moving[i, j] = new != old
+            if new == old:
+                continue
+            step, score = y * (np.float64(new) - np.float64(old)), scores[j]
+            steps[c, j] = step
+            if old == low or new == low:
+                changes[c, j] = (-y if old == low else y) * mass[i, j]
+            for d in range(c + 1, size):
+                score[d] += step * row[d]
+    return steps, changes
+
+
+@_jit
 def feature_scores(data: Any, indices: Any, indptr: Any, f: Any, out: Any) -> None:
     """Write S = X f for up to WIDTH columns."""
     score = np.empty(WIDTH)

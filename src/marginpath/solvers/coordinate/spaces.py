@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +13,8 @@ import scipy.sparse as sp
 from ... import parallel
 from ...arrays import Array, blocks
 from ...gram.base import Gram
-from ...parallel import for_all
+from ...gram.products import product, transposed_product
+from ...parallel import for_all, one_blas_thread
 from ...problem import Problem
 from ..base import State
 from ..starting import require_numpy
@@ -110,13 +111,14 @@ class KernelSpace:
 
 
 class FeatureSpace:
-    """Fields in feature space: f = Xᵀ(Y∘u), and the scores are X f.
+    """Fields in feature space: f = Xᵀ(Y∘u), and the scores are X f; of sparse X, a sample at a time.
 
     There may be many features, so that fields are kept column by column: cutting them into cache lines is a
     large part of a step otherwise.
     """
 
     by_runs = False
+    chunk = _CHUNK
 
     def __init__(self, gram: Gram) -> None:
         self.gram = gram
@@ -129,22 +131,34 @@ class FeatureSpace:
         """Return X f."""
         from .compiled import WIDTH, feature_scores
 
-        csr, fields = self._csr(), f.reshape(f.shape[0], -1)
+        fields = f.reshape(f.shape[0], -1)
         out = np.empty((self.gram.shape[0], fields.shape[1]), dtype=self.gram.dtype)
         lines = list(blocks(fields.shape[1], WIDTH))
 
         def part(first: int, last: int, stopped: Callable[[], bool]) -> None:
             for a, e in lines[first:last]:
                 if not stopped():
-                    feature_scores(*csr, _padded(fields[:, a:e], WIDTH), out[:, a:e])
+                    feature_scores(*self._csr, _padded(fields[:, a:e], WIDTH), out[:, a:e])
 
         _in_parts(part, len(lines), parallel.available())
         return out.reshape(out.shape[0], *f.shape[1:])
 
+    @property
     def _csr(self) -> tuple[Array, Array, Array]:
         X = self.gram.features
-        X = X if sp.issparse(X) else sp.csr_array(X)
         return X.data, X.indices, X.indptr
+
+    def lines(self, k: int) -> tuple[list[tuple[int, int]], int]:
+        """Return how k columns are cut into parts that are swept together, and how wide each of these is."""
+        from .compiled import WIDTH
+
+        return list(blocks(k, WIDTH)), WIDTH
+
+    def sweep(self, visit: Array, high: Array, tol: float, moving: Array, columns: tuple[Array, ...]) -> None:
+        """Take steps in a chunk of samples: of ``columns``, Y, mass, u, f and g, the last three follow."""
+        from .compiled import feature_sweep
+
+        feature_sweep(visit, *self._csr, self.gram.diagonal, high, tol, moving, *columns)
 
     def advance(
         self,
@@ -160,28 +174,26 @@ class FeatureSpace:
         did not move in one sweep is left out of the next ones, until a sweep visits all again; where that
         moves nothing, the sweeps end.
         """
-        from .compiled import WIDTH, feature_sweep
-
-        csr, arrays = self._csr(), (problem.Y, problem.mass, state.u, state.field, state.aggregate)
+        arrays = (problem.Y, problem.mass, state.u, state.field, state.aggregate)
         sources = [x.reshape(x.shape[0], -1) for x in arrays]
         results = [np.empty_like(sources[2]), *(np.empty_like(x, order="F") for x in sources[3:])]
         b, before = np.atleast_1d(bound), np.atleast_1d(state.bound)
-        lines = list(blocks(len(b), WIDTH))
+        lines, width = self.lines(len(b))
 
         def part(first: int, last: int, stopped: Callable[[], bool]) -> None:
             for a, e in lines[first:last]:
-                Y, mass, u, f, g = (_padded(x[:, a:e], WIDTH) for x in sources)
-                low, high = (_padded(x[None, a:e], WIDTH) for x in (before, b))
+                columns = tuple(_padded(x[:, a:e], width) for x in sources)
+                _, mass, u, f, g = columns
+                low, high = (_padded(x[None, a:e], width) for x in (before, b))
                 raise_bound(u, f, g, mass, low, high)
-                given = *csr, self.gram.diagonal, high[0], sweeps.tol
                 for number, order in enumerate(sweeps.orders):
                     if number % PERIOD == 0:
                         moving = mass > 0
                     visit = order[moving[order].any(axis=1)]
-                    for c, d in blocks(visit.size, _CHUNK):
+                    for c, d in blocks(visit.size, self.chunk):
                         if stopped():
                             return
-                        feature_sweep(visit[c:d], *given, moving, Y, mass, u, f, g)
+                        self.sweep(visit[c:d], high[0], sweeps.tol, moving, columns)
                     if number % PERIOD == 0 and not moving.any():
                         break
                 for result, x in zip(results, (u, f, g), strict=True):
@@ -191,6 +203,50 @@ class FeatureSpace:
         shapes = problem.shape, state.field.shape, state.field.shape
         u, f, g = (x.reshape(shape) for x, shape in zip(results, shapes, strict=True))
         return u, f, g
+
+
+class DenseFeatureSpace(FeatureSpace):
+    """The same of dense X, by blocks of samples: scores and fields by products, steps on the block's matrix.
+
+    Products are in float64, whatever X is in, and of one thread: fields do not drift, and the bits do not
+    depend on the threads.
+    """
+
+    chunk = RUN
+
+    def field(self, V: Array) -> Array:
+        """Return Xᵀ V."""
+        return np.asarray(transposed_product(self.gram.features, V.astype(np.float64)), order="F")
+
+    def scores(self, f: Array) -> Array:
+        """Return X f."""
+        return product(self.gram.features, f).astype(self.gram.dtype)
+
+    def lines(self, k: int) -> tuple[list[tuple[int, int]], int]:
+        """Return two parts of equal width at least: the same, however many threads there are."""
+        from .compiled import WIDTH
+
+        width = min(WIDTH, -(-k // 2))
+        return list(blocks(k, width)), width
+
+    def sweep(self, visit: Array, high: Array, tol: float, moving: Array, columns: tuple[Array, ...]) -> None:
+        """Take steps in a block of samples, each seeing those before by their products with it."""
+        from .compiled import block_sweep
+
+        *own, f, g = columns
+        X = self.gram.features[visit].astype(np.float64)
+        with np.errstate(invalid="ignore"):  # OpenBLAS raises it for lanes it does not use
+            scores = np.ascontiguousarray((X @ f).T)
+            steps, changes = block_sweep(visit, X @ X.T, scores, self.gram.diagonal, high, tol, moving, *own)
+            if steps.any():
+                f += X.T @ steps
+            if changes.any():
+                g += X.T @ changes
+
+    def advance(self, *given: Any) -> tuple[Array, Array, Array]:
+        """Raise the bound and sweep, with a BLAS of one thread."""
+        with one_blas_thread():
+            return super().advance(*given)
 
 
 def order_by_runs(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -251,7 +307,9 @@ def _padded(x: np.ndarray, width: int) -> np.ndarray:
 def space_of(gram: Gram) -> KernelSpace | FeatureSpace:
     """Return the space in which coordinate sweeps on this Gram matrix keep their fields."""
     require_numpy("CoordinateDescent", gram)
-    return FeatureSpace(gram) if gram.space == "features" else KernelSpace(gram)
+    if gram.space != "features":
+        return KernelSpace(gram)
+    return FeatureSpace(gram) if sp.issparse(gram.features) else DenseFeatureSpace(gram)
 
 
 def _can_move(

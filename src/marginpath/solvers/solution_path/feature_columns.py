@@ -15,16 +15,16 @@ from ...arrays import Array, blocks
 from ...parallel import for_all, one_blas_thread, stopped_in_time
 from ...problem import Problem
 from .feature_rows import DenseRows, SparseRows, rows_of
+from .feature_sets import LARGEST_SET, RowSet, near_rows, solve_column
 from .kernel_columns import Solution, balanced
 
 _ROUNDS = 20  # at most, at a λ
 _SWEEPS = 20  # over the rows that still move, between two sweeps over all
 _WIDEST = 8  # columns of a group at most
 _DOUBLINGS = 4  # of that number, one with each round
-_PATIENCE = 4  # rounds of sweeps before a set of samples is solved as such
-_SMALLEST_SET, _LARGEST_SET = 512, 2048  # samples that are in such a set, and that may be active in it
-_SHARE = 0.1  # of the violation that is left of such a set
+_PATIENCE = 4  # rounds of sweeps before a set of rows is solved as such
 _FINER = 0.3  # of the gap, the gradient that a coordinate is left alone with
+_STRICTER = 4  # times less of it, where a set that is solved leaves the gap open
 
 
 class FeatureColumns:
@@ -115,32 +115,45 @@ class _Group:
         self.y, self.mass, self.u, self.w = (_filled(x, more) for x in columns)
         self.bound, self.offset, self.rho = (_filled(x[None], more)[0] for x in limits)
         self.total = np.sum(self.y * self.u, axis=0)
-        self.tol, self.stopped = tol, stopped
+        self.tol, self.left, self.stopped = tol, _FINER * tol, stopped
 
     @property
     def settings(self) -> tuple[Any, ...]:
         """What a coordinate step needs beside its rows."""
-        return self.bound, self.total, self.offset, self.rho, _FINER * self.tol
+        return self.bound, self.total, self.offset, self.rho, self.left
 
     def solve(self, rows: DenseRows | SparseRows, rounds: int, rng: np.random.Generator) -> np.ndarray:
         """Sweep over all rows, and work on what still moves, until the gap is small; return the scores."""
+        some = RowSet(rows)
         for number in range(rounds):
             before = self.u.copy()
-            moved = self._sweep(rows, rng)
+            self._sweep(rows, rng)
+            scores = self._scores(rows)
+            gap = self._gap(scores)
+            if self.stopped() or np.max(gap) <= self.tol:
+                return scores
             active = (self.u < 0) & (self.u > -self.bound * self.mass) | (self.u != before)
-            if number > 0 or not moved or self.stopped():
+            moving = active[:, gap > self.tol].any(axis=1)
+            count = int(np.sum(moving))
+            if count == 0 or (number >= _PATIENCE and count <= LARGEST_SET):
+                self._solve_sets(some, moving, scores, gap)
                 scores = self._scores(rows)
-                gap = self._gap(scores)
-                if self.stopped() or np.max(gap) <= self.tol:
+                if self.stopped() or np.max(self._gap(scores)) <= self.tol:
                     return scores
-            if number > _PATIENCE and np.max(active.sum(axis=0)) <= _LARGEST_SET:
-                for j in np.flatnonzero(gap > self.tol).tolist():
-                    if self.stopped():
-                        return self._scores(rows)
-                    self._solve_on(rows, j, self._near(j, active[:, j], scores[:, j]), scores[:, j])
-            elif 0 < len(some := np.flatnonzero(active.any(axis=1))) < len(active) / 2:
-                self._sweep_over(rows, some, _SWEEPS << min(number, _DOUBLINGS), rng)
+                self.left /= _STRICTER
+            elif count < len(active) / 2:
+                self._sweep_over(rows, np.flatnonzero(moving), _SWEEPS << min(number, _DOUBLINGS), rng)
         return self._scores(rows)
+
+    def _solve_sets(self, some: RowSet, moving: np.ndarray, scores: np.ndarray, gap: np.ndarray) -> None:
+        """Solve the columns whose gap is open on the rows that move in any of them, and on those nearby."""
+        columns = np.flatnonzero(gap > self.tol)
+        margins = -self.y[:, columns] * scores[:, columns]
+        apart = np.where(self.mass[:, columns] > 0, np.abs(1 - margins), np.inf)
+        some.add(near_rows(moving, np.min(apart, axis=1)))
+        for j in columns.tolist():
+            if not self.stopped():
+                solve_column(self, j, some, scores[:, j], self.left)
 
     def _scores(self, rows: DenseRows | SparseRows) -> np.ndarray:
         return np.asarray(rows.scores(self.w) + self.offset)
@@ -156,38 +169,6 @@ class _Group:
             if not own._sweep(part, rng) or self.stopped():
                 break
         self.u[chosen] = own.u
-
-    def _near(self, j: int, active: np.ndarray, scores: np.ndarray) -> np.ndarray:
-        """Return the active samples of a column, and as many again whose margins are nearest to 1."""
-        far = np.where(active, -1, np.where(self.mass[:, j] > 0, np.abs(1 + self.y[:, j] * scores), np.inf))
-        count = min(int(np.sum(far < np.inf)), max(_SMALLEST_SET, 2 * int(np.sum(active))))
-        return np.sort(np.argpartition(far, count - 1)[:count])
-
-    def _solve_on(self, rows: DenseRows | SparseRows, j: int, some: np.ndarray, scores: np.ndarray) -> None:
-        """Go to the solution over some of the samples of one column, on their own Gram matrix.
-
-        With an intercept, Σ z_i of all samples is made 0 first, as far as these can, and its offset found.
-        """
-        from .newton import no_inverse
-        from .part import whole_part
-        from .steps import solve_part
-
-        part, tied = rows.take(some), bool(self.rho[j] > 0)
-        y, length = self.y[some, j].astype(np.float64), self.bound[j] * self.mass[some, j]
-        low, high = np.where(y > 0, -length, 0), np.where(y > 0, 0, length)
-        z, matrix = y * self.u[some, j], part.gram()
-        after = _less(z, low, high, self.total[j]) if tied else z.copy()
-        e = scores[some] + matrix @ (after - z).astype(matrix.dtype) + y
-        worst = np.max(np.where((z < high) & (e < 0) | (z > low) & (e > 0), np.abs(e), 0))
-        eps = max(_SHARE * float(worst), _FINER * self.tol)
-        diagonal = matrix.diagonal().astype(np.float64)
-        solve_part(whole_part(matrix), no_inverse(), diagonal, low, high, after, e, tied, eps)
-        self.u[some, j] = y * after
-        self.total[j] += np.sum(after - z)
-        self.w[:, j] += part.field((after - z)[:, None])[:, 0]
-        if tied:
-            rise, fall = np.min(e[after < high], initial=np.inf), np.max(e[after > low], initial=-np.inf)
-            self.offset[j] -= (rise + fall) / 2 if rise - fall < np.inf else 0
 
     def _sweep(self, rows: DenseRows | SparseRows, rng: np.random.Generator) -> int:
         """Sweep over the rows once, and let the multipliers follow."""
@@ -209,13 +190,6 @@ class _Group:
             relative = np.where(primal > 0, (primal - dual) / primal, 0)
             untied = np.where(total > 0, np.abs(self.total) / total, 0) * (self.rho > 0)
         return np.asarray(np.maximum(relative, untied))
-
-
-def _less(z: np.ndarray, low: np.ndarray, high: np.ndarray, excess: float) -> np.ndarray:
-    """Return z with a sum that is less by the excess, as far as its bounds allow: the first ones move."""
-    room = high - z if excess < 0 else z - low
-    moved = np.clip(abs(excess) - (np.cumsum(room) - room), 0, room)
-    return np.asarray(np.clip(z - np.sign(excess) * moved, low, high))
 
 
 def _filled(x: np.ndarray, more: int) -> np.ndarray:

@@ -57,6 +57,10 @@ class DenseRows:
         """Return X Xᵀ."""
         return np.asarray(self.X @ self.X.T)
 
+    def times_rows(self, other: Any) -> np.ndarray:
+        """Return the products with other rows."""
+        return np.asarray(self.X @ other.X.T)
+
     def scores(self, w: np.ndarray) -> np.ndarray:
         """Return X w."""
         return product(self.X, w)
@@ -92,8 +96,11 @@ class SparseRows:
 
     def gram(self) -> np.ndarray:
         """Return X Xᵀ in float64."""
-        X = self.X.astype(np.float64)
-        return np.asarray((X @ X.T).toarray())
+        return self.times_rows(self)
+
+    def times_rows(self, other: Any) -> np.ndarray:
+        """Return the products with other rows in float64."""
+        return np.asarray((self.X.astype(np.float64) @ other.X.T.astype(np.float64)).toarray())
 
     def scores(self, w: np.ndarray) -> np.ndarray:
         """Return X w."""

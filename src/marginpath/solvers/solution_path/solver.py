@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...arrays import Array
+from ...gram.base import Gram
 from ...problem import Problem
 from ...schedules import GeometricDecay, Schedule, box_size
 from ..base import State
@@ -141,10 +142,19 @@ class SolutionPath:
 def _solved_on(problem: Problem) -> Problem:
     """Return the problem on the matrix that is solved on: of few features' rows, their kernel values."""
     gram = cast(Any, problem.gram)
-    if gram.space != "features":
-        return problem
+    return problem.on(gram.stored) if gram.space == "features" and not sweeps_over(gram) else problem
+
+
+def sweeps_over(gram: Gram) -> bool:
+    """Whether the features of a Gram matrix are swept over: they have too many rows for kernel values.
+
+    Examples
+    --------
+    >>> sweeps_over(Gram.linear(np.ones((10, 2)))), sweeps_over(Gram.linear(np.ones((10_000, 2))))
+    (False, True)
+    """
     most = FEW * (_OF_SPARSE if sp.issparse(gram.features) else 1)
-    return problem.on(gram.stored) if problem.shape[0] <= most else problem
+    return gram.space == "features" and gram.shape[0] > most
 
 
 def _columns_of(problem: Problem) -> type[KernelColumns | FeatureColumns]:
