@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, logsumexp
+from sklearn.datasets import make_classification
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from marginpath import datasets
@@ -118,6 +119,21 @@ def mixture(n: int, seed: int = 0) -> Dataset:
     rng = np.random.default_rng(seed)
     (X, y), (X_test, y_test) = (_drawn(size, rng) for size in (n, _TEST_ROWS))
     return Dataset("made rows", X, y, X_test, y_test, ("-1", "+1"))
+
+
+def many_columns(n: int) -> Dataset:
+    """Return n made rows of 1,000 columns, of which fifty tell the classes apart, one label in twenty wrong.
+
+    Examples
+    --------
+    >>> many_columns(100).X.shape
+    (100, 1000)
+    """
+    X, y = make_classification(
+        n + 5000, 1000, n_informative=50, n_redundant=0, flip_y=0.1, class_sep=2.0, random_state=0
+    )
+    X = (X / X.std(axis=0)).astype(np.float32)
+    return Dataset("many columns", X[:n], y[:n], X[n:], y[n:], ("0", "1"))
 
 
 def made_part(number: int, n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -28,6 +28,8 @@ from marginpath.validation.cross_validation import CrossValidatedPath, PathValid
 from . import data as sets
 from .device import ceilings, described, forget_peak, has_gpu, need_gpu, peak, seconds_of, wait
 from .measure import Benchmark, Contestant, Entry, Facts, Task
+from .peers import gamma
+from .torchkm_path import TorchKMPath, torchkm_svc
 
 SIGMA = 3.4
 MADE_GAMMA = 1 / (2 * 4.0**2)
@@ -76,6 +78,7 @@ def tasks(quick: bool) -> Iterator[Task]:
         [_contestant(p, Fit(p, 200, 1.06, memory=2e10), repeats=1) for p in ("bfloat16", "tf32")],
     )
     yield from _landmarks(quick)
+    yield from _beside_torchkm(quick)
     some = sets.part(whole, sets.QUICK if quick else 20_000)
     fixed = {"method": "inertial", "stopping": None, "max_iter": 200}
     here = Classifier(None, fixed, device=None)
@@ -99,6 +102,18 @@ def _landmarks(quick: bool) -> Iterator[Task]:
     rows = Classifier("bfloat16", {**settings, "landmarks": 50 if quick else 2000}, gamma=MADE_GAMMA)
     for n in (500,) if quick else (1_000_000, 5_000_000, 10_000_000):
         yield _by_landmarks(ManyRows("made rows", n), rows)
+
+
+def _beside_torchkm(quick: bool) -> Iterator[Task]:
+    """Yield two pairs of digits and rows of many columns, each tuned by us and by TorchKM on the same GPU."""
+    made = sets.many_columns(sets.QUICK if quick else 20_000)
+    pairs = [(sets.sized(sets.mnist(*digits), quick), SIGMA) for digits in ((3, 5), (4, 9))]
+    for data, sigma in (*pairs, (made, (made.X.shape[1] / 2) ** 0.5)):
+        ours = Classifier("tf32", {"method": "inertial"}, gamma=gamma(sigma))
+        theirs = TorchKMPath(sigma, device="cuda")
+        rival = Contestant("TorchKM, 13 C", theirs, theirs.judge, needs=_need_torchkm, repeats=1, target=5.0)
+        small, ours_too = sets.part(data, sets.SMALL), _classifier("classifier, tf32", ours)
+        yield Task(f"{sets.title(data)}: beside TorchKM", data, small, [ours_too, rival])
 
 
 @dataclass(frozen=True)
@@ -313,6 +328,11 @@ def need_array_api() -> None:
     need_gpu()
     if os.environ.get("SCIPY_ARRAY_API") != "1":
         raise ImportError("scikit-learn takes arrays on a GPU only with SCIPY_ARRAY_API=1 in the environment")
+
+
+def _need_torchkm() -> None:
+    need_gpu()
+    torchkm_svc()
 
 
 def inertial(gram: mp.Gram, signs: np.ndarray, ratio: float) -> mp.DualDescent:

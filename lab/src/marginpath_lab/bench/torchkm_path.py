@@ -21,13 +21,14 @@ def torchkm_svc() -> Any:
 
 @dataclass(frozen=True)
 class TorchKMPath:
-    """TorchKM's own search: the grid of C, 5 folds, on the CPU.
+    """TorchKM's own search: the grid of C, 5 folds, on the CPU or a GPU.
 
     From the smallest C on: from the largest, as its own grid goes, it converges at one C of HTRU2. It
     always computes in float64. Its kernel is exp(−2 s d²), so that s = γ/2.
     """
 
     sigma: float
+    device: str = "cpu"
 
     def __call__(self, data: Dataset) -> Any:
         """Return the fitted classifier, its C chosen."""
@@ -37,7 +38,7 @@ class TorchKMPath:
                 Cs=np.array(C_GRID),
                 nC=len(C_GRID),
                 cv=5,
-                device="cpu",
+                device=self.device,
                 random_state=0,
             )
             return model.fit(np.asarray(data.X, dtype=np.float64), data.y)
