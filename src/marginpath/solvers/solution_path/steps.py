@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .extremes import LANES, highest, largest, lowest
 from .newton import newton, with_room
 from .part import compiled, extremal, row_of
 
@@ -51,61 +52,47 @@ def _pairs(part: Any, diagonal: Any, low: Any, high: Any, z: Any, e: Any, eps: f
     the objective most: the second-order choice of Fan, Chen and Lin (2005).
     """
     m = z.size
-    no_rise, no_fall, gain = np.empty(m), np.empty(m), np.empty(m)
+    no_rise, no_fall, gain, lane = np.empty(m), np.empty(m), np.empty(m), np.empty(LANES)
     for c in range(m):
         no_rise[c] = 0.0 if z[c] < high[c] else _CLOSED
         no_fall[c] = 0.0 if z[c] > low[c] else _CLOSED
-    lowest, highest = _shifted(e, 0.0, row_of(part, 0, m), row_of(part, 0, m), no_rise, no_fall)
     for taken in range(limit):
-        if highest - lowest <= eps:
+        i = lowest(e, no_rise, lane)
+        if i < 0 or highest(e, no_fall, lane) - (e[i] + no_rise[i]) <= eps:
             return taken
-        i = 0
-        while i < m and e[i] + no_rise[i] != lowest:
-            i += 1
-        if i == m:  # no number is equal to itself any more: they are too large
-            return taken
+        bottom = e[i] + no_rise[i]
         rising = row_of(part, i, m)
-        best = _gains(e, no_fall, lowest, rising, diagonal, diagonal[i], gain)
-        j = 0
-        while j < m and gain[j] != best:
-            j += 1
-        if best <= 0 or j == m:
+        _gains(e, no_fall, bottom, rising, diagonal, diagonal[i], gain)
+        j = largest(gain, lane)
+        if j < 0 or gain[j] == 0:  # or no number is equal to itself any more: they are too large
             return taken
         curvature = max(diagonal[i] + diagonal[j] - 2 * rising[j], _FLAT * (diagonal[i] + diagonal[j]), _TINY)
         room_i, room_j = high[i] - z[i], z[j] - low[j]
-        step = min((e[j] - lowest) / curvature, room_i, room_j)
+        step = min((e[j] - bottom) / curvature, room_i, room_j)
         z[i] = high[i] if step == room_i else z[i] + step
         z[j] = low[j] if step == room_j else z[j] - step
         for c in (i, j):
             no_rise[c] = 0.0 if z[c] < high[c] else _CLOSED
             no_fall[c] = 0.0 if z[c] > low[c] else _CLOSED
-        lowest, highest = _shifted(e, step, rising, row_of(part, j, m), no_rise, no_fall)
+        _shift(e, step, rising, row_of(part, j, m))
     return limit
 
 
 @extremal
-def _shifted(e: Any, step: float, rising: Any, falling: Any, no_rise: Any, no_fall: Any) -> Any:
-    """Bring e up to date after a pair step; return its lowest that can rise, its highest that can fall."""
-    lowest, highest = np.inf, -np.inf
+def _shift(e: Any, step: float, rising: Any, falling: Any) -> None:
+    """Bring e up to date after a pair step."""
     for c in range(e.size):
-        value = e[c] + step * (np.float64(rising[c]) - np.float64(falling[c]))
-        e[c] = value
-        lowest = min(lowest, value + no_rise[c])
-        highest = max(highest, value - no_fall[c])
-    return lowest, highest
+        e[c] += step * (np.float64(rising[c]) - np.float64(falling[c]))
 
 
 @extremal
-def _gains(e: Any, no_fall: Any, lowest: float, row: Any, diagonal: Any, own: float, gain: Any) -> float:
+def _gains(e: Any, no_fall: Any, bottom: float, row: Any, diagonal: Any, own: float, gain: Any) -> None:
     """Write by how much each partner would lower the objective, twice over, if nothing stood in its way."""
-    best = 0.0
     for c in range(e.size):
-        apart = max(e[c] - no_fall[c] - lowest, 0.0)
+        apart = max(e[c] - no_fall[c] - bottom, 0.0)
         both = own + diagonal[c]
         curvature = max(both - 2 * np.float64(row[c]), max(_FLAT * both, _TINY))
         gain[c] = apart * apart / curvature
-        best = max(best, gain[c])
-    return best
 
 
 @compiled
