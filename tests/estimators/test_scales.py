@@ -56,7 +56,7 @@ def test_real_tables_that_need_scaling(make, load):
 
 @BOTH
 def test_what_is_told_helps(make):
-    X, y = load_wine(return_X_y=True)
+    X, y = load_breast_cancer(return_X_y=True)
     with pytest.warns(mp.UnscaledDataWarning):
         raw = make(random_state=0).fit(X, y).cv_results_["mean_test_score"].max()
     scaled = make(random_state=0).fit(StandardScaler().fit_transform(X), y)
