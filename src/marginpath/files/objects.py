@@ -17,7 +17,7 @@ from . import archive as storage
 from .fields import check_fields
 from .records import class_named, is_registered
 
-_FORMAT = 4
+FORMAT = 4
 _SMALL = 16  # numbers that are stored as they are
 _INLINE = 1024  # bytes that need no array of their own, which has some 240 bytes beside its numbers
 _MANY = 64  # numbers, of which those that are not zero are stored alone
@@ -28,7 +28,7 @@ T = TypeVar("T")
 def save(file: str | os.PathLike[str], record: Any) -> None:
     """Write a record to one file, whole or not at all."""
     description, arrays = pack(record)
-    storage.write(file, {"format": _FORMAT, "content": description}, arrays)
+    storage.write(file, {"format": FORMAT, "content": description}, arrays)
 
 
 def load(file: str | os.PathLike[str], cls: type[T], what: str = "file", advice: str = "") -> T:
@@ -37,8 +37,8 @@ def load(file: str | os.PathLike[str], cls: type[T], what: str = "file", advice:
         try:
             header, arrays = storage.read(stream)
             version = header["format"]
-            record = unpack(header["content"], arrays) if version == _FORMAT else None
-            if version == _FORMAT and not isinstance(record, cls):
+            record = unpack(header["content"], arrays) if version == FORMAT else None
+            if version == FORMAT and not isinstance(record, cls):
                 raise ValueError(f"The file holds a {type(record).__name__}.")
         except Exception as error:  # whatever a file can do wrong
             raise ValueError(
