@@ -3,7 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 UV := $(or $(shell command -v uv 2>/dev/null),$(BIN)/uv)
 DATA := $(if $(MARGINPATH_DATA),$(MARGINPATH_DATA),$(wildcard ../shared/data))
-ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MARGINPATH_DATA='$(DATA)'
+# Bytecode is kept, also where it is not elsewhere: the tests start many processes, and each would compile all files.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= MARGINPATH_DATA='$(DATA)'
 
 # uv installs in seconds what takes pip a minute. Where uv is not to be had, or does not know the index that pip is
 # set up for, pip does it.

@@ -1,5 +1,6 @@
 """Shared pieces of the tests: data folder, random problems, and naive references."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -12,6 +13,12 @@ settings.load_profile("fixed")
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared"
+
+
+def pytest_collection_finish():
+    """Let no collection of garbage go through what the imports and the list of tests hold to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -47,9 +47,9 @@ def test_runs_agree_with_numpy(asarray, name, k):
     def path(convert):
         problem = mp.Problem(GRAMS[name](convert(X)), convert(Y), convert(weights))
         error = mp.HeldOutError(problem, *map(convert, held_out))
-        stop = None if k is None else (lambda p, s, path: convert(np.array([s.t >= 50, False, False])))
+        stop = None if k is None else (lambda p, s, path: convert(np.array([s.t >= 20, False, False])))
         return problem, mp.run(
-            solver, problem, 100, observe={**mp.metrics.METRICS, "held_out": error}, stop=stop
+            solver, problem, 40, observe={**mp.metrics.METRICS, "held_out": error}, stop=stop
         )
 
     (_, expected), (problem, found) = path(np.asarray), path(asarray)

@@ -12,13 +12,15 @@ import scipy.sparse as sp
 #: An array of any library that follows the array API standard (NumPy, torch, CuPy, ...).
 Array: TypeAlias = Any
 
+_NUMPY: Any = array_api_compat.array_namespace(np.empty(0))
+
 
 def namespace(*arrays: Array) -> Any:
     """Array-API namespace of the arrays; plain sequences and sparse matrices belong to NumPy."""
+    if all(type(a) is np.ndarray for a in arrays):  # asked several times a step
+        return _NUMPY
     found = [a for a in arrays if array_api_compat.is_array_api_obj(a)]
-    if not found:
-        found = [np.empty(0)]
-    return array_api_compat.array_namespace(*found)
+    return array_api_compat.array_namespace(*found) if found else _NUMPY
 
 
 def device(array: Array) -> Any:

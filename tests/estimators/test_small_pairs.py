@@ -49,7 +49,12 @@ def test_quantiles_of_weighted_scores_are_rounded_up():
 
 
 @pytest.mark.parametrize(
-    "refit", ["projection", "coefficients", pytest.param("vectors", marks=pytest.mark.heavy), "auto"]
+    "refit",
+    [
+        "projection",
+        "coefficients",
+        *(pytest.param(way, marks=pytest.mark.heavy) for way in ("vectors", "auto")),
+    ],
 )
 def test_compressed_pairs_have_bounds_that_hold(digits, refit):
     clf, X, y = digits

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from marginpath_lab import bench
 from marginpath_lab.bench import data as sets
-from marginpath_lab.bench import peers, scaling
+from marginpath_lab.bench import dense, peers, scaling
 from marginpath_lab.bench.measure import Benchmark, Contestant, Task
 from marginpath_lab.bench.ours import LinearClassifier
 from scipy.sparse import random_array
@@ -77,7 +77,7 @@ def write_newsgroups(path, rng):
     path.mkdir()
     arrays = {"names": np.array([f"group {c}" for c in range(20)])}
     for prefix in ("", "test_"):
-        y = np.arange(200) % 20
+        y = np.arange(200) % 6
         X = random_array((200, 300), density=0.05, rng=rng, format="lil")
         for row, label in enumerate(y):
             X[row, 10 * label + rng.integers(0, 10, 4)] = 3
@@ -116,6 +116,7 @@ SLOW = (
     "name", [pytest.param(n, marks=pytest.mark.heavy) if n in SLOW else n for n in bench.NAMES]
 )
 def test_every_benchmark_runs_quickly(name, invoke, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(dense, "_SIDE", 64)
     monkeypatch.delitem(scaling.SETS, "MNIST odd vs even")  # every size of it is another process to start
     ran = invoke("bench", name, "--quick", "--out", tmp_path)
     assert ran.exit_code == 0, ran.output

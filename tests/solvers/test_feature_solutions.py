@@ -58,7 +58,7 @@ def test_every_step_is_the_svm_at_its_c(kind, intercept, weighted):
     problem = mp.Problem(mp.Gram.linear(kind(X)), y, weights, intercept=intercept)
     path = mp.run(mp.SolutionPath(tol=1e-6), problem, 24, keep=2**30, observe=["gap"])
     assert np.max(path["gap"][1:]) <= 1e-6
-    for t in range(1, 25, 4):
+    for t in (1, 9, 17, 24):
         state = path.state(t)
         length = float(state.bound) * weights
         primal, dual = objectives(X, y, state.u, length, state.offset)

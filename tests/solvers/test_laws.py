@@ -125,7 +125,7 @@ def test_certificate_contains_the_maximum_margin_and_closes(seed, n, kind, lambd
     path = mp.run(
         mp.DualDescent(mp.PowerDecay(lambda0), mp.Inertia(3)),
         problem,
-        2000,
+        600,
         observe=["margin_lower", "margin_upper"],
         every=100,
     )

@@ -213,7 +213,7 @@ def scaled_path(name, scale, steps):
     problem = mp.Problem(mp.Gram.linear(scale * X), y)
     solver = Pegasos(0.5 * scale**2) if name == "pegasos" else SOLVERS[name]
     observe = ["margin", "norm", "margin_lower", "margin_upper"]
-    return mp.run(solver, problem, steps, observe=observe, every=steps // 100, keep=0)
+    return mp.run(solver, problem, steps, observe=observe, every=steps // 50, keep=0)
 
 
 def check_scaled_path(name, scale, steps, gap):
@@ -223,7 +223,7 @@ def check_scaled_path(name, scale, steps, gap):
     assert np.all(path.last.u <= 0)
     if name in MAXIMUM_MARGIN:
         lower, upper = path["margin_lower"], path["margin_upper"]
-        assert lower[1] < lower[10] <= lower[-1] * (1 + 1e-9)
+        assert lower[1] < lower[5] <= lower[-1] * (1 + 1e-9)
         assert lower[-1] <= upper[-1]
         assert lower[-1] >= (1 - gap[name]) * scale * MARGIN
 

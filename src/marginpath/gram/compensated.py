@@ -84,9 +84,10 @@ def _compiled(rows: np.ndarray, support: np.ndarray, V: np.ndarray) -> np.ndarra
     """Do the same in one pass over the rows for all columns of V; the threads share their columns."""
     from .compensated_compiled import add_rows
 
-    columns = V.reshape(len(V), -1)[support].T
-    Vt = np.pad(columns.astype(np.float64), ((0, 0), (0, -len(support) % 4)))
-    support = np.pad(support, (0, -len(support) % 4))
+    columns, count = V.reshape(len(V), -1), len(support)
+    Vt = np.zeros((columns.shape[1], -(-count // 4) * 4))
+    Vt[:, :count] = columns[support].T
+    support = np.concatenate([support, np.zeros(-count % 4, support.dtype)])
     out = np.empty((len(Vt), rows.shape[1]))
     workers, room = parallel.available(), max(512, _NEAR // max(1, len(Vt)))
     parts = workers * -(-rows.shape[1] // (workers * room))
@@ -107,10 +108,9 @@ def _compiled_sparse(rows: sp.csr_array, V: np.ndarray) -> np.ndarray:
     out = np.empty((rows.shape[1], columns.shape[1]))
 
     def part(ends: tuple[int, int]) -> None:
-        own = slice(*ends)
         factors = np.zeros((len(columns), WIDTH))
-        factors[:, : ends[1] - ends[0]] = columns[:, own]
-        add_sparse_rows(rows.data, rows.indices, rows.indptr, factors, out[:, own])
+        factors[:, : ends[1] - ends[0]] = columns[:, slice(*ends)]
+        add_sparse_rows(rows.data, rows.indices, rows.indptr, factors, out, *ends)
 
     for_all(part, list(blocks(columns.shape[1], WIDTH)), parallel.available())
     return out.reshape((rows.shape[1], *V.shape[1:]))

@@ -19,16 +19,18 @@ WIDTH = 8
 def add_rows(rows: Any, index: Any, V: Any, short: int, out: Any, first: int, last: int) -> None:
     """Write out[j, c] = Σ_i V[j, i] rows[index[i], c] for c = first … last − 1, from sums of ``short`` terms.
 
-    The number of rows, and of terms, is a multiple of four.
+    The number of rows, and of terms, is a multiple of four. Arrays are filled entry by entry: slices of them,
+    and sums of arrays, take a second to compile.
     """
     k, width = len(V), last - first
-    near, part = np.empty((4, width)), np.empty((k, width))
+    near, part = np.empty((4, width)), np.zeros((k, width))
     total, lost = np.zeros((k, width)), np.zeros((k, width))
     for start in range(0, index.size, short):
-        part[:] = 0
         for i in range(start, min(start + short, index.size), 4):
             for q in range(4):
-                near[q] = rows[index[i + q], first:last]
+                row, own = rows[index[i + q]], near[q]
+                for c in range(width):
+                    own[c] = row[first + c]
             r0, r1, r2, r3 = near[0], near[1], near[2], near[3]
             for j in range(k):
                 v0, v1, v2, v3, s = V[j, i], V[j, i + 1], V[j, i + 2], V[j, i + 3], part[j]
@@ -40,13 +42,15 @@ def add_rows(rows: Any, index: Any, V: Any, short: int, out: Any, first: int, la
                 new = old + term
                 share = new - old
                 lost[j, c] += (old - (new - share)) + (term - share)
-                total[j, c] = new
-    out[:, first:last] = total + lost
+                total[j, c], part[j, c] = new, 0.0
+    for j in range(k):
+        for c in range(width):
+            out[j, first + c] = total[j, c] + lost[j, c]
 
 
 @numba.njit(nogil=True, cache=True, boundscheck=False)  # no fused products: the two-sum needs the term itself
-def add_sparse_rows(data: Any, indices: Any, indptr: Any, V: Any, out: Any) -> None:
-    """Write out[c, j] = Σ_i X[i, c] V[i, j] for CSR rows X and up to WIDTH columns; V has WIDTH of them."""
+def add_sparse_rows(data: Any, indices: Any, indptr: Any, V: Any, out: Any, first: int, last: int) -> None:
+    """Write out[c, first + j] = Σ_i X[i, c] V[i, j] for CSR rows X and last − first of the WIDTH columns."""
     total, lost = np.zeros((len(out), WIDTH)), np.zeros((len(out), WIDTH))
     for i in range(len(V)):
         if not np.any(V[i]):
@@ -60,5 +64,5 @@ def add_sparse_rows(data: Any, indices: Any, indptr: Any, V: Any, out: Any) -> N
                 lost[c, j] += (old - (new - share)) + (term - share)
                 total[c, j] = new
     for c in range(len(out)):
-        for j in range(out.shape[1]):
-            out[c, j] = total[c, j] + lost[c, j]
+        for j in range(last - first):
+            out[c, first + j] = total[c, j] + lost[c, j]

@@ -189,8 +189,9 @@ class Path:
 
     def retain(self, state: State) -> None:
         """Keep a state if its turn has come; over the byte budget, every second kept one goes."""
-        if state.t % self.stride == 0:
-            self.kept[state.t] = state
+        if state.t % self.stride:
+            return
+        self.kept[state.t] = state
         room = max(1, self.keep // max(state.nbytes, 1))
         while len(self.kept) > room:
             self.stride *= 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Protocol, Self, TypeVar
@@ -59,7 +60,7 @@ class State:
     def nbytes(self) -> int:
         """Size of the arrays in memory."""
         width = int(namespace(self.u).finfo(self.u.dtype).bits) // 8
-        return sum(width * int(np.prod(x.shape)) for x in self.arrays().values())
+        return sum(width * math.prod(x.shape) for x in self.arrays().values())
 
     def _map(self, f: Callable[[str, Array], Array]) -> Self:
         return replace(self, **{name: f(name, x) for name, x in self.arrays().items()})

@@ -32,9 +32,10 @@ def with_room(inverse: Any, room: int) -> Any:
     if inverse.ones.size >= room:
         return inverse
     wider = Inverse(np.empty((room, room)), np.empty(room), np.empty(room, np.int64), inverse.size)
-    r = inverse.size[0]
-    wider.matrix[:r, :r] = inverse.matrix[:r, :r]
-    wider.ones[:r], wider.free[:r] = inverse.ones[:r], inverse.free[:r]
+    for c in range(inverse.size[0]):  # entry by entry: copies of slices take seconds to compile
+        wider.ones[c], wider.free[c] = inverse.ones[c], inverse.free[c]
+        for d in range(inverse.size[0]):
+            wider.matrix[c, d] = inverse.matrix[c, d]
     return wider
 
 
