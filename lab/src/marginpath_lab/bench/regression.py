@@ -38,7 +38,7 @@ _SEED = 1_000  # of the first split: up to 299, some were looked at while rules 
 _SEARCHED = 1_500  # rows up to which rivals are tuned anew on every split
 _QUICK = 500  # rows up to which SVR's grid takes seconds, and part in every round
 _MANY = 20_000  # rows from which on ours has one turn
-_WHOLE = "7 C, seconds at least"
+_WHOLE = "× for all, at least"
 
 
 class Sample(NamedTuple):
@@ -200,13 +200,15 @@ class SVRGrid:
         return _searched(self.find()(cache_size=1000), grid, sample, self.folds)
 
     def judge(self, tuned: Tuned, samples: Sequence[Sample]) -> Facts:
-        """Return the test error, what was chosen, and how long all seven C would take at least."""
+        """Return the test error, what was chosen, and how many times as much all of the grid is at least."""
         search = tuned.model
         seconds = search.cv_results_["mean_fit_time"] + search.cv_results_["mean_score_time"]
         C = search.cv_results_["param_C"].astype(float)
-        by_value = np.array([FOLDS / JOBS * float(seconds[value == C].sum()) for value in np.unique(C)])
-        whole = by_value.sum() + (7 - self.values) * by_value[-1]
-        return {**judge(tuned, samples), **search.best_params_, _WHOLE: float(whole)}
+        by_value = np.array([float(seconds[value == C].sum()) for value in np.unique(C)])
+        whole = FOLDS * (by_value.sum() + (7 - self.values) * by_value[-1]) + search.refit_time_
+        measured = self.folds * by_value.sum() + search.refit_time_
+        chosen = {name: float(value) for name, value in search.best_params_.items()}
+        return {**judge(tuned, samples), **chosen, _WHOLE: float(whole / measured)}
 
 
 @dataclass(frozen=True)
@@ -257,8 +259,8 @@ def conclude(entries: Sequence[Entry]) -> Facts:
     Examples
     --------
     >>> ours = Entry("wine", "marginpath", (2.0,), series={"test errors": [0.5, 0.6]})
-    >>> facts, errors = {_WHOLE: 90.0}, {"test errors": [0.5, 0.8]}
-    >>> rival = Entry("wine", "4 of 7 C", (40.0,), facts=facts, series=errors)
+    >>> facts, errors = {_WHOLE: 2.25}, {"test errors": [0.5, 0.8]}
+    >>> rival = Entry("wine", "4 of 7 C", (40.0,), ratios=(20.0,), facts=facts, series=errors)
     >>> for name, fact in conclude([ours, rival]).items():
     ...     print(f"{name}: {fact}")
     wine, our error less that of 4 of 7 C: -0.1000 ± 0.1000
@@ -273,8 +275,8 @@ def conclude(entries: Sequence[Entry]) -> Facts:
         less = _test_errors(own) - _test_errors(entry)
         said = f"{less.mean():+.4f} ± {_standard_error(less):.4f}"
         facts[f"{entry.task}, our error less that of {entry.contestant}"] = said
-        if " of 7 C" in entry.contestant and own.median:
-            times = float(entry.facts[_WHOLE]) / own.median
+        if " of 7 C" in entry.contestant and entry.ratio:
+            times = float(entry.facts[_WHOLE]) * entry.ratio
             facts[f"{entry.task}, all of {entry.contestant} over ours, at least"] = round(times, 1)
     return facts
 
