@@ -95,4 +95,4 @@ def processor_seconds() -> float:
     for child in me.children(recursive=True):
         with suppress(psutil.NoSuchProcess):
             times.append(child.cpu_times())
-    return sum(t.user + t.system + t.children_user + t.children_system for t in times)
+    return float(sum(t.user + t.system + t.children_user + t.children_system for t in times))
