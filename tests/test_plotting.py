@@ -204,11 +204,20 @@ def test_the_path_of_a_regression():
     assert display.support[model.step_ - 1] == len(model.support_) / 200
     assert np.array_equal(drawn(display.ax_[0], "test"), display.errors["test"])
     assert f"step {model.step_} is kept" in display.ax_[0].get_title(loc="left")
+    assert display.ax_[0].get_ylabel() == "mean absolute error"
     bare = mp.LinearMarginPathRegressor(stopping=None, max_iter=5, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="no folds"):
         RegressionPathDisplay.from_estimator(bare)
     _, ax = plt.subplots()
     assert list(RegressionPathDisplay.from_estimator(bare, X, y, ax=ax).errors) == ["test"]
+    for settings, measure in (
+        ({"loss": "squared"}, "mean squared error"),
+        ({"loss": "quantile"}, "mean quantile loss"),
+        ({"scoring": "neg_max_error"}, "max error"),
+        ({"scoring": "r2"}, "−r2"),
+    ):
+        fitted = bare.set_params(**settings).fit(X, y)
+        assert RegressionPathDisplay.from_estimator(fitted, X, y).measure == measure
     with pytest.raises(TypeError, match="A classifier of marginpath is needed"):
         PathDisplay.from_estimator(bare)
     with pytest.raises(TypeError, match="A regressor of marginpath is needed"):

@@ -6,7 +6,7 @@ import array_api_strict
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import gaussian, regularized
 from residual_losses import LOSSES, every_loss
@@ -110,6 +110,40 @@ def test_regression_at_a_fixed_lambda_is_that_of_another_solver(loss, momentum, 
     for t, gap in zip(path.steps[1:], path["gap"][1:], strict=True):
         off = solver.weights(problem, path.state(int(t), problem)) - expected
         assert off @ off / 2 <= gap + 1e-9 / scale**2
+
+
+@every_loss
+@given(
+    seed=st.integers(0, 10**6),
+    powers=st.tuples(st.integers(-4, 4), st.integers(-4, 4)),
+    l1=st.sampled_from([0.0, 0.2, 30.0]),
+)
+@settings(max_examples=10)
+def test_descent_at_any_scale_on_degenerate_data(loss, seed, powers, l1):
+    """Zero rows, equal rows with equal and other targets, a column of zeros, weights of 0, both regularizers.
+
+    With features s x and targets c y the solution is (c/s) w, if what has the unit of the targets, ε, δ and
+    the slope of a curved loss, grows with them.
+    """
+    rng = np.random.default_rng(seed)
+    X, y, weight = rng.standard_normal((10, 4)), rng.standard_normal(10), rng.integers(0, 3, 10).astype(float)
+    X[2], X[3], X[5], X[:, 3] = X[1], 0, X[4], 0
+    y[5], weight[0] = y[4], 1
+    s, c = 10.0 ** np.array(powers)
+    units = {name: getattr(loss, name) * c for name in ("epsilon", "delta") if hasattr(loss, name)}
+    R, λ = mp.ElasticNet(l1 * c / s), s**2 if loss.curvature else s**2 / c
+    problem = mp.RegressionProblem(mp.Gram.linear(s * X), c * y, weight)
+    scaled = replace(loss, **units)
+    solver = mp.DualDescent(mp.Constant(λ), mp.GradientRestart(), loss=scaled, regularizer=R)
+    path = mp.run(solver, problem, 800, observe={"gap": mp.DualityGap(scaled)}, every=200)
+    expected = regularized(X, y, weight, LOSSES[loss][1], l1)
+    for t, gap in zip(path.steps[1:], (s / c) ** 2 * path["gap"][1:], strict=True):
+        w = s / c * solver.weights(problem, path.state(int(t), problem))
+        assert np.sum((w - expected) ** 2) / 2 <= gap + 1e-7  # of clarabel
+        assert w[3] == 0
+    assert gap < 1e-5
+    if l1 == 30.0:
+        assert not w.any()
 
 
 @every_loss

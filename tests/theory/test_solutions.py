@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive import hard_margin, random_problem, separable, svm
+from naive import hard_margin, random_problem, regularized, separable, svm
+from residual_losses import LOSSES, every_loss
 
 import marginpath as mp
 from marginpath import theory
@@ -106,3 +107,55 @@ def test_with_an_intercept_too(seed, tol):
     for t in range(1, 41, 3):
         bound = theorem.distance(float(path["C"][t]), float(path["gap"][t]))
         assert distance(A, path.state(t, problem).u, star) <= bound + 1e-4 * theorem.w_norm
+
+
+def interpolant(X, y, ε):
+    """Return the least w that is nowhere off by more than ε, and its a with w = Xᵀa, of independent rows."""
+    w = regularized(X, y, np.inf, (ε, 0, np.inf, np.inf))
+    at_the_edge = np.abs(y - X @ w) > ε - 1e-6
+    a = np.zeros(len(y))
+    a[at_the_edge] = np.linalg.lstsq(X[at_the_edge].T, w, rcond=None)[0]
+    assert np.linalg.norm(X.T @ a - w) < 1e-6
+    return w, a
+
+
+@every_loss
+@given(seed=seeds, tol=tols)
+@settings(max_examples=12)
+def test_a_regression_has_the_theorem_too(loss, seed, tol):
+    """Its limit is the interpolant of least norm, reached at a finite C by losses with corners."""
+    rng = np.random.default_rng(seed)
+    X, y, weight = (
+        rng.standard_normal((7, 15)),
+        2 * rng.standard_normal(7),
+        rng.integers(1, 4, 7).astype(float),
+    )
+    problem = mp.RegressionProblem(mp.Gram.linear(X), y, weight)
+    limit, a = interpolant(X, y, loss.insensitivity)
+    theorem = theory.SolutionTheorem.of(problem, -a, loss)
+    observe = {"gap": mp.DualityGap(loss), "C": lambda p, s: s.bound}
+    path = mp.run(mp.ResidualSweeps(loss, ratio=4.0, tol=tol, sweeps=500), problem, 14, observe=observe)
+    for t in range(1, 15):
+        C, gap = float(path["C"][t]), float(path["gap"][t])
+        off = np.linalg.norm(limit + X.T @ path.state(t, problem).u)
+        assert off <= theorem.distance(C, gap) + 1e-5
+        solved = regularized(X, y, C * weight, LOSSES[loss][1])
+        assert np.linalg.norm(solved - limit) <= theorem.distance(C, 0.0) + 1e-4
+        if theorem.u_max <= C and not loss.curvature:
+            assert np.linalg.norm(solved - limit) < 1e-4
+    assert theorem.u_max <= C
+
+
+@pytest.mark.parametrize("C", [0.3, 0.9])
+def test_the_bound_of_a_regression_is_attained(C):
+    """Of one sample x = y = 1 and the absolute loss, w is C up to C* = 1; of squares, w = C/(1 + C)."""
+    problem = mp.RegressionProblem(mp.Gram.linear(np.ones((1, 1))), np.ones(1))
+    absolute, squared = (
+        theory.SolutionTheorem.of(problem, -np.ones(1), loss) for loss in (mp.Absolute(), mp.LeastSquares())
+    )
+    assert absolute.distance(C, 0.0) == pytest.approx(1 - C)
+    assert squared.distance(1 / C, 0.0) == pytest.approx(np.sqrt(C))
+    assert squared.distance(1 / C, 0.0) >= 1 - (1 / C) / (1 + 1 / C)
+    twice = mp.RegressionProblem(problem.gram, np.ones(1), [2.0])
+    assert theory.SolutionTheorem.of(twice, -np.ones(1), mp.Absolute()).u_max == 0.5
+    assert squared.steps(1.0, 2.0) == 1

@@ -36,6 +36,12 @@ def add_bench(app: "typer.Typer", console: "Console", errors: "Console") -> None
                 "without it writes the file, and measures only what is missing.",
             ),
         ] = None,
+        processor: Annotated[
+            bool,
+            typer.Option(
+                "--processor", help="Count seconds of processors, where others use the machine too."
+            ),
+        ] = False,
         out: Annotated[
             Path,
             typer.Option(
@@ -53,7 +59,9 @@ def add_bench(app: "typer.Typer", console: "Console", errors: "Console") -> None
             errors.print(line, markup=False, soft_wrap=True)
 
         try:
-            report = bench.run(name, quick=quick, repeats=repeats, only=only, out=out, tell=tell)
+            report = bench.run(
+                name, quick=quick, repeats=repeats, only=only, processor=processor, out=out, tell=tell
+            )
         except (ImportError, OSError, bench.NoTask) as error:
             errors.print(f"No benchmark. {error}", markup=False, soft_wrap=True)
             raise typer.Exit(1) from None

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..estimators.regression_base import BasePathRegressor
+from ..losses import LeastSquares, Quantile
 from ..validation.regression_path import regression_score
 from .drawing import axes, draw_errors, draw_support, mark_step, standard_error, taken_apart
 
@@ -28,6 +29,8 @@ class RegressionPathDisplay:
         The share of the training samples with a coefficient.
     spread : array (n_steps,), optional
         The standard error of the first of the errors.
+    measure : str
+        What the errors are.
 
     Attributes
     ----------
@@ -52,6 +55,7 @@ class RegressionPathDisplay:
     errors: dict[str, np.ndarray]
     support: np.ndarray
     spread: np.ndarray | None = None
+    measure: str = "error"
     figure_: Any = field(default=None, init=False, repr=False)
     ax_: Any = field(default=None, init=False, repr=False)
 
@@ -84,6 +88,7 @@ class RegressionPathDisplay:
             errors=errors,
             support=np.array([np.mean(a != 0) for a in coefficients]),
             spread=spread,
+            measure=_measure(model),
         )
         return display.plot(ax=ax)
 
@@ -91,10 +96,20 @@ class RegressionPathDisplay:
         """Draw into the given axes or a new figure."""
         self.figure_, self.ax_ = axes(ax, 2)
         draw_errors(self.ax_[0], self.steps, self.errors, self.spread, self.step, self.C[self.step - 1])
-        self.ax_[0].set_ylabel("error")
+        self.ax_[0].set_ylabel(self.measure)
         draw_support(self.ax_[1], self.steps, self.support, self.step)
         mark_step(self.ax_, self.step)
         return self
+
+
+def _measure(model: Any) -> str:
+    """Say what minus the score is."""
+    if model.scoring is None:
+        by_loss = {LeastSquares: "mean squared error", Quantile: "mean quantile loss"}
+        return by_loss.get(type(model.loss_), "mean absolute error")
+    if isinstance(model.scoring, str) and model.scoring.startswith("neg_"):
+        return model.scoring.removeprefix("neg_").replace("_", " ")
+    return f"−{model.scoring}" if isinstance(model.scoring, str) else "minus the score"
 
 
 def _held_out(model: Any) -> tuple[dict[str, np.ndarray], np.ndarray | None]:

@@ -1,4 +1,4 @@
-"""The solutions of the SVM along C, and steps that are solved to a duality gap: how far from w* they are."""
+"""The solutions along C, and steps that are solved to a duality gap: how far from their limit w* they are."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import Array, to_numpy
+from ..losses import ResidualLoss
 from ..problem import Problem
 
 
@@ -16,6 +17,9 @@ class SolutionTheorem:
     """A path that is solved to a gap at every C: ‖w_t − w*‖ ≤ ‖w*‖ max(0, 1 − C_t/C*) + √gap_t.
 
     C* = max_i abs(u_i) of a solution of the hard-margin dual: from there on the solution at C is w* itself.
+    In a regression, w* is the interpolant of least norm, or the least that is off by ε at most, and C* where
+    the box first holds u*. A loss with a curvature c only comes near: with s = min(1, C/C*), the bound is
+    √((1 − s)²‖w*‖² + s² c Σ u_i²/C) + √gap.
 
     Parameters
     ----------
@@ -23,6 +27,8 @@ class SolutionTheorem:
         ‖w*‖.
     u_max : float
         C*.
+    curved : float
+        c Σ u_i², each over the weight of its sample; 0 for a loss with corners.
 
     Examples
     --------
@@ -40,21 +46,40 @@ class SolutionTheorem:
 
     w_norm: float
     u_max: float
+    curved: float = 0.0
 
     @classmethod
-    def of(cls, problem: Problem, u: Array) -> SolutionTheorem:
-        """Take the constants from a solution u* ≤ 0 of the hard-margin dual."""
-        squared = float(problem.squared_norm(u, problem.scores(u)))
-        return cls(math.sqrt(squared), float(np.max(np.abs(to_numpy(u)))))
+    def of(cls, problem: Problem, u: Array, loss: ResidualLoss | None = None) -> SolutionTheorem:
+        """Take the constants from a solution u* of the dual of the limit, ≤ 0 for margins.
+
+        A loss is that of a regression.
+        """
+        norm = math.sqrt(float(problem.squared_norm(u, problem.scores(u))))
+        a = -np.asarray(to_numpy(u), dtype=np.float64)
+        if loss is None:
+            return cls(norm, float(np.max(a)))
+        mass = np.asarray(to_numpy(problem.mass), dtype=np.float64)
+        a, mass = a[mass > 0], mass[mass > 0]
+        ends = mass * np.where(a > 0, loss.box[1], -loss.box[0])
+        curved = loss.curvature * float(np.sum(a**2 / mass))
+        return cls(norm, float(np.max(np.abs(a) / ends)), curved)
 
     def distance(self, C: float, gap: float) -> float:
         """Return the bound on ‖w_t − w*‖ after a step at this C with this duality gap."""
-        return self.w_norm * max(0.0, 1 - float(C) / self.u_max) + math.sqrt(max(float(gap), 0.0))
+        C = float(C)
+        s = min(1.0, C / self.u_max) if self.u_max > 0 else 1.0
+        curved = s * math.sqrt(self.curved / C) if self.curved else 0.0
+        return math.hypot((1 - s) * self.w_norm, curved) + math.sqrt(max(float(gap), 0.0))
 
     def relative_distance(self, tol: float) -> float:
-        """Return the bound on ‖w_t − w*‖/‖w*‖ once C_t ≥ C*, for a gap of at most tol of the objective."""
+        """Return the bound on ‖w_t − w*‖/‖w*‖ once C_t ≥ C*, for a gap of at most tol of the objective.
+
+        Of a loss with corners.
+        """
         return math.sqrt(tol / (2 * (1 - tol)))
 
     def steps(self, first: float, ratio: float) -> int:
         """Return the step at which C_t = first · ratio^(t − 1) has reached C*."""
-        return max(1, 1 + math.ceil(math.log(self.u_max / first) / math.log(ratio) - 1e-12))
+        if self.u_max <= first:
+            return 1
+        return 1 + math.ceil(math.log(self.u_max / first) / math.log(ratio) - 1e-12)

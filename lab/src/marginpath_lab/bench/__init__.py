@@ -72,7 +72,8 @@ def run(
     repeats: int | None = None,
     only: str | None = None,
     out: Path | None = None,
-    clock: Callable[[], float] = time.perf_counter,
+    processor: bool = False,
+    clock: Callable[[], float] | None = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Report:
     """Run a benchmark and return its report; with ``out``, it is written there after every task.
@@ -93,19 +94,24 @@ def run(
         Measure the tasks with this in their names, and write no report.
     out : Path, optional
         The folder for NAME.json, or NAME-quick.json, and the picture if there is one.
+    processor : bool
+        Count the seconds of processors, of this process and its children, instead of those on the wall: for
+        a machine that others use too.
     clock, tell : callables
         What tells the time, and what takes lines about the progress.
     """
     from ..experiments.drawing import picture_files
     from ..experiments.pieces import Pieces
     from ..experiments.writing import write_files
+    from .machine import processor_seconds
     from .measure import Entry, measure_task
     from .memory import AT_HAND
     from .report import Report
 
     benchmark = find(name)
     repeats = repeats or (1 if quick else 3)
-    report = Report(benchmark.name, benchmark.question, quick, repeats)
+    clock = clock or (processor_seconds if processor else time.perf_counter)
+    report = Report(benchmark.name, benchmark.question, quick, repeats, processor)
     if out is not None:
         out.mkdir(
             parents=True, exist_ok=True
@@ -122,7 +128,8 @@ def run(
         names.append(task.name)
         if only is not None and only.lower() not in task.name.lower():
             continue
-        kept = pieces.get(f"{quick} {repeats} {place} {task.name}", partial(measured, task))["entries"]
+        key = f"{quick} {repeats} {place} {task.name}" + (", processors" if processor else "")
+        kept = pieces.get(key, partial(measured, task))["entries"]
         report.entries.extend(Entry(**row) for row in json.loads(str(kept)))
         report.conclusions = benchmark.conclude(report.entries)
         if out is not None and only is None:

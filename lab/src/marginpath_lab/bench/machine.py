@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import platform
 import subprocess
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import joblib
+import psutil
 
 import marginpath
 
@@ -77,3 +79,20 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def processor_seconds() -> float:
+    """Return the seconds that processors have worked for this process, its children and theirs, ended or not.
+
+    Examples
+    --------
+    >>> before = processor_seconds()
+    >>> sum(range(10**6)) > 0 and processor_seconds() >= before
+    True
+    """
+    me = psutil.Process()
+    times = [me.cpu_times()]
+    for child in me.children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            times.append(child.cpu_times())
+    return float(sum(t.user + t.system + t.children_user + t.children_system for t in times))

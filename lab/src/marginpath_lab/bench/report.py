@@ -23,6 +23,7 @@ class Report:
     question: str
     quick: bool
     repeats: int
+    processor: bool = False
     machine: dict[str, str | int] = field(default_factory=describe_machine)
     versions: dict[str, str] = field(default_factory=versions)
     entries: list[Entry] = field(default_factory=list)
@@ -53,6 +54,7 @@ class Report:
             "question": self.question,
             "quick": self.quick,
             "repeats": self.repeats,
+            "seconds": "of processors" if self.processor else "on the wall",
             "machine": self.machine,
             "versions": self.versions,
             "entries": [_row(entry, self.quick) for entry in self.entries],
@@ -135,8 +137,9 @@ def remarks(report: Report) -> list[str]:
     lines = [f"{name}: {_number(value)}" for name, value in report.conclusions.items()]
     lines += [f"{e.contestant} ({e.task}) {e.note}" for e in report.entries if e.note]
     warm = max((e.warm_up for e in report.entries if e.warm_up), default=0.0)
+    counted = "medians, of processors over all cores and processes" if report.processor else "medians"
     lines.append(
-        "Seconds are medians; × ours: median (lowest to highest) of the time over ours in the same round. "
+        f"Seconds are {counted}; × ours: median (lowest to highest) of the time over ours in the same round. "
         f"Warming up on small data (imports, compilation) is not in them; it took up to {_number(warm)} s."
         + ("" if report.quick else f" Before every turn here, {AT_HAND / 2**30:g} GiB are written and freed.")
     )

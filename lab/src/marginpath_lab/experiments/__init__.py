@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 #: The figures and claims of the paper's Section 6; their settings come in two named sets.
 PAPER = ("losses", "fig1", "fig2", "fig3", "fig4", "fig5", "claims")
 #: The experiments that ``marginpath reproduce`` knows.
-NAMES = ("rates", "restart", "theory_bounds", "stopping_rules", *PAPER)
+NAMES = ("rates", "restart", "theory_bounds", "stopping_rules", "htru2_lambda0", *PAPER)
 
 
 class Experiment(Protocol):

@@ -60,6 +60,11 @@ class _Both:
             for what, value in _summary(run.steps, run.margin, run.error).items()
         }
 
+    @property
+    def also(self) -> str:
+        """What the descriptions say where there are runs on all the data."""
+        return ", and on all of them" if self.full else ""
+
     def part(self, what: str, name: str, i: int, j: int, claimed: tuple[float, float]) -> Part:
         """Compare two methods: the first less the second."""
         first, second = PAPER_METHODS[i], PAPER_METHODS[j]
@@ -73,7 +78,7 @@ class _Both:
 
 def _mnist(both: _Both, names: list[str]) -> list[Claim]:
     rivals = (FIRST, NORMALIZED, MIRROR)
-    how = f"in {DRAWS} draws of {SIZE:,} training images, and on all of them"
+    how = f"in {DRAWS} draws of {SIZE:,} training images{both.also}"
     return [
         Claim(
             "MNIST: Algorithm 2 has the best margin",
@@ -100,7 +105,7 @@ def _mnist(both: _Both, names: list[str]) -> list[Claim]:
 
 
 def _htru2(both: _Both, names: list[str]) -> list[Claim]:
-    how = f"in {DRAWS} random splits with {SIZE:,} training samples, and with all of them"
+    how = f"in {DRAWS} random splits with {SIZE:,} training samples{both.also}"
     return [
         Claim(
             "HTRU2: Algorithm 2 has the fastest margin",

@@ -48,7 +48,8 @@ def predict(
 ) -> None:
     """Predict the class of every row, and its probability where it is calibrated; or the quantity.
 
-    Where DATA has the target column too, the share of wrong predictions is told, or the mean absolute error.
+    Where DATA has the target column too, the share of wrong predictions is told, or the mean absolute
+    error, or the share of targets below a quantile.
     """
     with told_plainly():
         if out is not None:
@@ -71,8 +72,11 @@ def predict(
         else:
             out.write_text(text, encoding="utf-8")
             tell(f"Written: {out}, {table.n_rows} rows.")
-        tell_error = quantities.tell_error if fitted.is_regression else _tell_error
-        tell_error(columns["prediction"], table, seen=fitted.is_fitted_on(X))
+        seen = fitted.is_fitted_on(X)
+        if fitted.is_regression:
+            quantities.tell_error(columns["prediction"], table, seen, fitted)
+        else:
+            _tell_error(columns["prediction"], table, seen)
 
 
 def read_for(

@@ -141,18 +141,22 @@ def lines(found: dict[str, Any]) -> Printed:
         ("kernel", found["kernel"] + gamma),
         ("steps", f"{found['steps']} run, step {found['step']} kept (C = {found['C']:.4g})"),
     ]
-    if "mean_absolute_error" in found:
-        error, r2 = found["mean_absolute_error"], found["r2"]
-        shown = "" if r2 is None else f", R² {r2:.3f}"
-        rows.append(("held-out rows", f"mean absolute error {error:.4g}{shown}"))
-        if found["quantile"] is not None:
-            rows.append(("targets below", f"{found['below']:.1%} of the held-out rows"))
+    if "below" in found:
+        rows.append(("held-out rows", _judged(found)))
     printed = Printed(title=found["fitted_on"], title_justify="left", show_header=False)
     printed.add_column(style="bold")
     printed.add_column(overflow="fold")
     for name, value in [*rows, ("support", f"{found['support']} rows")]:
         printed.add_row(name, value)
     return printed
+
+
+def _judged(found: dict[str, Any]) -> str:
+    """Say what the folds found: a quantile is judged by what lies below, others by how far off they are."""
+    if found["quantile"] is not None:
+        return f"{found['below']:.1%} of the targets lie below"
+    shown = "" if found["r2"] is None else f", R² {found['r2']:.3f}"
+    return f"mean absolute error {found['mean_absolute_error']:.4g}{shown}"
 
 
 def steps_table(model: RegressionModel) -> Printed:
@@ -184,12 +188,16 @@ def predictions(model: RegressionModel, X: Any, at: int | None) -> dict[str, lis
     return {"prediction": [float(f"{value:.8g}") for value in regressor.predict(X)]}
 
 
-def tell_error(predicted: list[float], table: Table, seen: bool) -> None:
-    """Say how far the predictions are off, where the targets are there."""
+def tell_error(predicted: list[float], table: Table, seen: bool, model: RegressionModel) -> None:
+    """Say how far the predictions are off, or what share of the targets is below a quantile, where known."""
     known = table.labelled
     if table.y is None or not known.any():
         return
-    truth = np.asarray(table.y[known], dtype=np.float64)
-    error = float(np.mean(np.abs(np.asarray(predicted)[known] - truth)))
+    off = np.asarray(predicted)[known] - np.asarray(table.y[known], dtype=np.float64)
+    rows = f"on {int(known.sum())} rows with {table.target!r}"
+    if model.classifier.loss == "quantile":
+        said = f"{np.mean(off >= 0):.1%} of the targets lie below, {rows}; {model.classifier.quantile:.1%}"
+        tell(f"{said} is asked for.")
+        return
     but = " These are the rows it was fitted on: expect more on new ones." if seen else ""
-    tell(f"The mean absolute error is {error:.4g} on {int(known.sum())} rows with {table.target!r}.{but}")
+    tell(f"The mean absolute error is {np.mean(np.abs(off)):.4g} {rows}.{but}")

@@ -99,10 +99,12 @@ def _facts(model: RegressionModel, y: np.ndarray, predicted: np.ndarray, rows: s
         ("duality gap", f"{fit['gap']:.1e}"),
     ]
     if y.size > 1:
-        error, r2 = mean_absolute_error(y, predicted), r2_score(y, predicted)
-        facts += [("judged on", rows), ("mean absolute error", f"{error:.4g}"), ("R²", f"{r2:.3f}")]
+        facts.append(("judged on", rows))
         if regressor.loss == "quantile":
             facts.append(("targets below", f"{np.mean(y <= predicted):.1%} of {regressor.quantile:.1%}"))
+        else:
+            error, r2 = mean_absolute_error(y, predicted), r2_score(y, predicted)
+            facts += [("mean absolute error", f"{error:.4g}"), ("R²", f"{r2:.3f}")]
     return facts
 
 
