@@ -160,12 +160,10 @@ class Compressor:
             return np.diagonal(self.X).astype(np.float64)
         return kernel_diagonal(self.X, self.kernel).astype(np.float64)
 
-    def chosen(self, most: int) -> Reduced:
-        """Return the greedy choice of so many vectors, or of all that add anything."""
+    def chosen(self, *sizes: int) -> list[Reduced]:
+        """Return the greedy choices of so many vectors, the fewest first, or of all that add anything."""
         pursuit = Pursuit(lambda j: self.block(np.array([j]))[:, 0], self.support, self.values, self.diagonal)
-        for reduced in pursuit.steps(most):
-            last = reduced
-        return last
+        return list(pursuit.steps(sizes))
 
     def projection(self, reduced: Reduced) -> Candidate:
         """Return the greedy choice as it is."""
