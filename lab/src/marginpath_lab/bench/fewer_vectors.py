@@ -31,7 +31,8 @@ from .measure import Contestant, Entry, Facts, Task
 FEWER, POINTS = 10, 0.2
 #: Splits of every set, and the first that is measured.
 SPLITS, FIRST = 5, 20
-_MOST = 4000  # training rows of the sets that are not MNIST
+#: Training rows of the sets that are not MNIST.
+MOST = 4000
 
 #: Sets of the folder `more` of MARGINPATH_DATA, where it has them.
 MORE = (
@@ -89,7 +90,7 @@ def tasks(quick: bool) -> Iterator[Task]:
     digits = [(f"MNIST {a} vs {b}", partial(_mnist, a, b)) for a, b in ((3, 5), (4, 9))]
     others = [(name, partial(_more, name)) for name in MORE if own_file(f"more/{name}.npz") is not None]
     for name, load in [*digits, *([] if quick else others)]:
-        most = sets.QUICK if quick else len(load()[1]) if name.startswith("MNIST") else _MOST
+        most = sets.QUICK if quick else len(load()[1]) if name.startswith("MNIST") else MOST
         made.append(Splits(name, load, 1 if quick else SPLITS, most))
     small = Splits("small", _small, 1, sets.SMALL)
     for each in made:
@@ -187,17 +188,17 @@ def conclude(entries: Sequence[Entry]) -> Facts:
     ours = by_name.get(COMPRESSED, {})
     kept = [name for name, facts in ours.items() if float(facts["points lost"]) <= POINTS]
     facts: dict[str, float | str] = {
-        f"sets where {FEWER} times fewer vectors cost at most {POINTS} points": _listed(kept, ours)
+        f"sets where {FEWER} times fewer vectors cost at most {POINTS} points": listed(kept, ours)
     }
     for rival in (LANDMARKS, OWN_LANDMARKS):
         theirs = by_name.get(rival, {})
         both = [name for name in ours if name in theirs]
         better = [name for name in both if _error(ours[name]) <= _error(theirs[name])]
-        facts[f"sets where they are as accurate as {rival}, or more"] = _listed(better, both)
+        facts[f"sets where they are as accurate as {rival}, or more"] = listed(better, both)
     return facts
 
 
-def _listed(good: Sequence[str], whole: Any) -> str:
+def listed(good: Sequence[str], whole: Any) -> str:
     """Say how many, and which not."""
     missing = [name for name in whole if name not in good]
     return f"{len(good)} of {len(whole)}" + (f"; not {', '.join(missing)}" if missing else "")
