@@ -254,6 +254,17 @@ def test_a_slim_classifier_can_be_compressed():
         clf.slim().compress(tol=0.1)
 
 
+@pytest.mark.parametrize("refit", REFITS)
+def test_the_bound_holds_of_rounded_vectors_too(refit):
+    X, y = data()
+    clf = fit(X, y)
+    small = clf.compress(len(clf.support_) - 1, refit=refit)
+    rounded = small.slim(rounded=True)
+    assert np.array_equal(rounded.X_fit_, small.X_fit_.astype(np.float32))
+    assert holds(clf, rounded, np.concatenate([X, 100 * X, rounded.X_fit_, clf.support_vectors_]))
+    assert np.all(rounded.decision_bound(X) <= small.decision_bound(X) + 1e-3)
+
+
 def test_more_vectors_than_there_are_change_nothing():
     X, y = data()
     clf = fit(X, y)

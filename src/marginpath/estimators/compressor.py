@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -98,6 +98,19 @@ class Compression:
             near, size = distances
             exact = np.fmin(exact, np.outer(near, self.distance) + np.outer(size, self.residual))
         return np.asarray(_UPWARDS * (exact + np.outer(roots, self.rounding)) + self.constant)
+
+    def with_moved_vectors(self, moved: np.ndarray, furthest: float) -> Compression:
+        """Return what is certain where the vectors are others, as where they are rounded.
+
+        Parameters
+        ----------
+        moved : array (columns,)
+            By how much that may change a decision value, over √k(x, x) = 1.
+        furthest : float
+            The largest ‖φ(z) − φ(z̃)‖ of a vector z and its new place.
+        """
+        residual = _UPWARDS * (self.residual + furthest * self.distance)
+        return replace(self, residual=residual, constant=_UPWARDS * (self.constant + moved))
 
 
 @dataclass(frozen=True)

@@ -96,6 +96,7 @@ class CompressionDisplay:
         for (name, values), colour in zip(lines.items(), (BLUE, ORANGE, GREY), strict=False):
             self.ax_.plot(self.sizes, 100 * values, "o-", color=colour, markersize=4, label=name)
         self.ax_.set(xscale="log", xlabel="vectors", ylabel="% of the samples", ylim=(0, None))
+        self.ax_.xaxis.set_major_formatter("{x:g}")
         legend(self.ax_)
         tidy(self.ax_)
         return self
