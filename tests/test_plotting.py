@@ -188,7 +188,10 @@ def test_fewer_vectors_are_drawn_with_their_errors(moons):
     assert display.errors["out of fold"][-1] == pytest.approx(1 - np.mean((clf.out_of_fold_ > 0) == y))
     assert display.changed[0] == np.mean(display.classifiers[0].predict(X) != clf.predict(X))
     assert np.allclose(drawn(display.ax_, "test"), 100 * display.errors["test"])
+    assert np.array_equal(display.classifiers[1].dual_coef_, clf.compress(12).dual_coef_)
     assert len(CompressionDisplay.from_estimator(clf).sizes) > 4
+    with pytest.raises(ValueError, match=r"from 1 to one fewer .* got sizes=\[0, 600\]"):
+        CompressionDisplay.from_estimator(clf, sizes=[0, 600])
     with pytest.raises(AttributeError, match="training samples"):
         CompressionDisplay.from_estimator(clf.slim())
 

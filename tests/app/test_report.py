@@ -211,6 +211,24 @@ def test_columns_that_matter_are_those_of_the_model(model, shown):
     assert bars[0][0] in ("petal length (cm)", "petal width (cm)")
 
 
+def test_fewer_vectors_are_what_compress_makes(model, shown, iris):
+    clf, fewer = model.classifier, shown["fewer"]
+    *sizes, whole = fewer["vectors"]
+    assert sizes == sorted(set(sizes))
+    assert whole == len(clf.support_) > max(sizes)
+    folds, test = fewer["lines"]
+    X, y = model.prepared(iris[1]), iris[1].y.astype(str)
+    for i, size in enumerate(sizes):
+        small = clf.compress(size, refit="coefficients")
+        assert folds["error"][i] == 1 - small.compression_.accuracy_after
+        assert fewer["changed"][i] == small.compression_.changed
+        assert test["error"][i] == np.mean(small.predict(X) != y)
+    assert folds["error"][-1] == 1 - np.mean(clf.out_of_fold_.argmax(axis=1) == clf.codes_)
+    assert test["error"][-1] == np.mean(clf.predict(X) != y)
+    assert len(content(model)["fewer"]["lines"]) == 1
+    assert content(model.slim())["fewer"] is None
+
+
 def test_a_constant_model_suspects_no_label():
     """One in twenty rows, and nothing to tell it by: it lists no row of the rarer class."""
     rng = np.random.default_rng(0)
@@ -240,6 +258,7 @@ def test_sparse_and_linear():
         "x3 × x7",
         "principal components",
     ]
+    assert content(model)["fewer"] is None
 
 
 def test_a_chosen_pair(model):

@@ -371,6 +371,20 @@ def test_classes_columns_and_calibration(driver, churn):
     assert names == list(churn[1].importance.names)
     assert names[0] == "calls"
     assert len(page.find_elements("css selector", "#calibration circle")) == len(held["calibration"])
+    assert not by_id(page, "fewer-card").is_displayed()  # a linear classifier has no vectors
+
+
+def test_fewer_vectors_have_a_mark_for_each_number(page):
+    fewer = stored(page)["fewer"]
+    assert by_id(page, "fewer-card").is_displayed()
+    marks = page.find_elements("css selector", "#fewer circle title")
+    said = [mark.get_attribute("textContent") for mark in marks]
+    lines = {one["name"]: one["error"] for one in fewer["lines"]} | {"labels that change": fewer["changed"]}
+    assert said == [
+        f"{name}: {100 * value:.1f}% with {size} vectors"
+        for name, values in lines.items()
+        for value, size in zip(values, fewer["vectors"], strict=True)
+    ]
 
 
 def test_many_classes_have_a_list_of_the_largest_confusions(driver, tmp_path):

@@ -33,10 +33,18 @@ def fit(X, y, **settings):
 
 def holds(clf, small, X, **diagonal):
     """Whether the bound holds on every row, and every label that is called certain is the same."""
-    difference = np.abs(np.asarray(clf.decision_function(X), float) - np.asarray(small.decision_function(X)))
-    certain = small.certain(X, **diagonal)
-    same = np.asarray(clf.predict(X)) == np.asarray(small.predict(X))
-    return bool(np.all(difference <= small.decision_bound(X, **diagonal)) and same[certain].all())
+    return all_hold(clf, [small], X, **diagonal)
+
+
+def all_hold(clf, compressed, X, **diagonal):
+    """The same of several classifiers that were compressed from one."""
+    before, labels = np.asarray(clf.decision_function(X), float), np.asarray(clf.predict(X))
+    return all(
+        np.all(np.abs(before - np.asarray(small.decision_function(X))) <= small.decision_bound(X, **diagonal))
+        and np.array_equal(labels[certain], np.asarray(small.predict(X))[certain])
+        for small in compressed
+        for certain in [small.certain(X, **diagonal)]
+    )
 
 
 def linear(X, Z):
@@ -246,6 +254,17 @@ def test_a_slim_classifier_can_be_compressed():
         clf.slim().compress(tol=0.1)
 
 
+@pytest.mark.parametrize("refit", REFITS)
+def test_the_bound_holds_of_rounded_vectors_too(refit):
+    X, y = data()
+    clf = fit(X, y)
+    small = clf.compress(len(clf.support_) - 1, refit=refit)
+    rounded = small.slim(rounded=True)
+    assert np.array_equal(rounded.X_fit_, small.X_fit_.astype(np.float32))
+    assert holds(clf, rounded, np.concatenate([X, 100 * X, rounded.X_fit_, clf.support_vectors_]))
+    assert np.all(rounded.decision_bound(X) <= small.decision_bound(X) + 1e-3)
+
+
 def test_more_vectors_than_there_are_change_nothing():
     X, y = data()
     clf = fit(X, y)
@@ -330,6 +349,7 @@ def test_the_bound_holds_whatever_the_model(kernel, dtype, classes, k, scale, re
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("classes", [2, 4], ids=["two classes", "pairs"])
 def test_the_bound_holds_on_a_million_rows(dtype, classes):
+    """Rows on the training rows but for rounding, near them and far; each is judged with all three refits."""
     X, y = data(400, 5, classes, dtype)
     clf = fit(X, y, cv=3)
     assert (classes == 2) != isinstance(clf.columns_, OneVsOne)
@@ -342,7 +362,7 @@ def test_the_bound_holds_on_a_million_rows(dtype, classes):
         )
         far = rng.standard_normal((10_000, 5)) * 10.0 ** rng.uniform(-4, 4, (10_000, 1))
         rows = np.concatenate([near, far]).astype(dtype)
-        assert all(holds(clf, small, rows) for small in models[batch % len(sizes)])
+        assert all_hold(clf, models[batch % len(sizes)], rows)
 
 
 def test_the_distance_is_bounded_where_differences_cancel():
@@ -361,6 +381,8 @@ def test_the_distance_is_bounded_where_differences_cancel():
 def test_pursuit_stops_where_nothing_is_left():
     X = np.repeat(np.arange(3.0), 4)[:, None]  # twelve rows, three different ones
     K = np.exp(-((X - X.T) ** 2))
-    steps = list(Pursuit(lambda j: K[:, j], np.arange(12), K @ np.ones((12, 1)), np.ones(12)).steps(12))
+    pursuit = Pursuit(lambda j: K[:, j], np.arange(12), K @ np.ones((12, 1)), np.ones(12))
+    steps = list(pursuit.steps(range(1, 13)))
     assert len(steps) == 3
+    assert [len(step.chosen) for step in pursuit.steps([12, 2])] == [2, 3]
     assert np.allclose(K[:, steps[-1].chosen] @ steps[-1].coef.T, K @ np.ones((12, 1)))

@@ -13,6 +13,9 @@ from sklearn.svm import SVC
 
 import marginpath as mp
 from marginpath.solvers.solution_path.kernel_columns import KernelColumns
+from marginpath.solvers.solution_path.newton import no_inverse
+from marginpath.solvers.solution_path.part import whole_part
+from marginpath.solvers.solution_path.steps import solve_part
 
 BOTH = pytest.mark.parametrize("intercept", [False, True])
 
@@ -533,3 +536,20 @@ def test_samples_stay_at_a_bound_that_rises_where_w_is_lost_in_rounding():
     assert np.sum(columns.z * columns.f) < 0
     columns.stretch()
     np.testing.assert_array_equal(np.abs(columns.z), np.full((1, 4), 1.5))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("bound", "sigma"), [(1e4, 1.0), (1e5, 2.0)])
+def test_a_set_whose_inverse_is_lost_to_rounding_is_solved(dtype, bound, sigma):
+    """Many free samples in a plane: their kernel matrix has eigenvalues below any rounding."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 2))
+    y = np.where((X[:, 0] * X[:, 1] > 0) ^ (rng.random(200) < 0.1), 1.0, -1.0)
+    K = mp.Gaussian(sigma)(X, X).astype(dtype)
+    low, high = np.where(y > 0, -bound, 0.0), np.where(y > 0, 0.0, bound)
+    z, e = np.zeros(200), y.copy()
+    solve_part(whole_part(K), no_inverse(), np.diag(K).astype(float), low, high, z, e, True, 0.01)
+    assert np.all((low <= z) & (z <= high))
+    assert abs(z.sum()) < 1e-9 * np.abs(z).sum()
+    e = K.astype(float) @ z + y
+    assert e[z > low].max() - e[z < high].min() <= 0.011  # rounding of e has its part

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -99,6 +99,19 @@ class Compression:
             exact = np.fmin(exact, np.outer(near, self.distance) + np.outer(size, self.residual))
         return np.asarray(_UPWARDS * (exact + np.outer(roots, self.rounding)) + self.constant)
 
+    def with_moved_vectors(self, moved: np.ndarray, furthest: float) -> Compression:
+        """Return what is certain where the vectors are others, as where they are rounded.
+
+        Parameters
+        ----------
+        moved : array (columns,)
+            By how much that may change a decision value, over √k(x, x) = 1.
+        furthest : float
+            The largest ‖φ(z) − φ(z̃)‖ of a vector z and its new place.
+        """
+        residual = _UPWARDS * (self.residual + furthest * self.distance)
+        return replace(self, residual=residual, constant=_UPWARDS * (self.constant + moved))
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -160,12 +173,10 @@ class Compressor:
             return np.diagonal(self.X).astype(np.float64)
         return kernel_diagonal(self.X, self.kernel).astype(np.float64)
 
-    def chosen(self, most: int) -> Reduced:
-        """Return the greedy choice of so many vectors, or of all that add anything."""
+    def chosen(self, *sizes: int) -> list[Reduced]:
+        """Return the greedy choices of so many vectors, the fewest first, or of all that add anything."""
         pursuit = Pursuit(lambda j: self.block(np.array([j]))[:, 0], self.support, self.values, self.diagonal)
-        for reduced in pursuit.steps(most):
-            last = reduced
-        return last
+        return list(pursuit.steps(sizes))
 
     def projection(self, reduced: Reduced) -> Candidate:
         """Return the greedy choice as it is."""

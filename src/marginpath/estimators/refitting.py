@@ -45,7 +45,18 @@ def compressed(classifier: Any, n_vectors: int | None, tol: Any, refit: str) -> 
             stacklevel=3,
         )
         return work.compressed(_whole(work))
-    return work.compressed(best(work, work.chosen(n_vectors), refits))
+    return work.compressed(best(work, work.chosen(n_vectors)[-1], refits))
+
+
+@one_blas_thread()
+def compressed_to(classifier: Any, sizes: Any, refit: str = "auto") -> list[Any]:
+    """Return a classifier for each of several numbers of vectors, the fewest first.
+
+    They are what ``compress`` makes of each number, but the vectors are chosen once for all of them.
+    """
+    work = Compressor(classifier)
+    refits = _refits(work, refit)
+    return [work.compressed(best(work, reduced, refits)) for reduced in work.chosen(*sizes)]
 
 
 def best(work: Compressor, reduced: Reduced, refits: Sequence[str]) -> Candidate:
@@ -133,7 +144,7 @@ def _smallest(work: Compressor, refits: tuple[str, ...], tol: float) -> Candidat
     rows = np.arange(len(labels))
 
     def attempt(k: int) -> Candidate:
-        reduced = work.chosen(k)
+        reduced = work.chosen(k)[-1]
         return min(
             (_candidate(work, reduced, (refit, "values", 0.0), rows) for refit in refits),
             key=lambda each: float(np.mean(work.labels(each.values) != labels)),

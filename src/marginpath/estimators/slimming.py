@@ -74,10 +74,12 @@ def round_vectors(slim: Any) -> None:
     with np.errstate(over="ignore"):
         near = vectors.astype(np.float32).astype(np.float64)
         steps = np.linalg.norm(vectors - near, axis=1) * (2 * slim.gamma_) ** 0.5
-    moved = float(np.max(np.abs(slim.dual_coef_) @ steps)) * (1 + 1e-6)
-    if moved <= _MOVED:
+    moved = (np.abs(slim.dual_coef_) @ steps) * (1 + 1e-6)
+    if np.max(moved) <= _MOVED:
         slim.X_fit_ = near
-        slim.fit_facts_["rounded"] = moved
+        slim.fit_facts_["rounded"] = float(np.max(moved))
+        if hasattr(slim, "compression_"):
+            slim.compression_ = slim.compression_.with_moved_vectors(moved, float(np.max(steps)))
 
 
 def fit_facts(classifier: Any) -> dict[str, Any]:

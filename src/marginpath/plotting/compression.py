@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..estimators.refitting import compressed_to
 from ..estimators.slimming import require_path
 from .drawing import BLUE, GREY, ORANGE, axes, legend, taken_apart, tidy
 
@@ -69,7 +70,13 @@ class CompressionDisplay:
         number = len(clf.support_)
         if sizes is None:
             sizes = np.geomspace(max(1, number / 100), max(1, number / 2), 7).astype(int)
-        classifiers = [clf.compress(int(size)) for size in np.unique(sizes) if size < number]
+        fewer = [int(size) for size in np.unique(sizes) if 1 <= size < number]
+        if not fewer:
+            raise ValueError(
+                f"CompressionDisplay draws numbers of vectors from 1 to one fewer than the {number} that the "
+                f"classifier has; got sizes={np.asarray(sizes).tolist()}."
+            )
+        classifiers = compressed_to(clf, fewer)
         found = [small.compression_ for small in classifiers]
         held_out = "out of fold" if hasattr(clf, "out_of_fold_") else "training"
         errors = {
@@ -89,6 +96,7 @@ class CompressionDisplay:
         for (name, values), colour in zip(lines.items(), (BLUE, ORANGE, GREY), strict=False):
             self.ax_.plot(self.sizes, 100 * values, "o-", color=colour, markersize=4, label=name)
         self.ax_.set(xscale="log", xlabel="vectors", ylabel="% of the samples", ylim=(0, None))
+        self.ax_.xaxis.set_major_formatter("{x:g}")
         legend(self.ax_)
         tidy(self.ax_)
         return self

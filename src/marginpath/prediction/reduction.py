@@ -7,7 +7,7 @@ columns together: orthogonal matching pursuit, by a Cholesky factor that is pivo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -59,7 +59,7 @@ class Pursuit:
     >>> X = np.linspace(0, 1, 50)[:, None]
     >>> K = np.exp(-((X - X.T) ** 2))
     >>> pursuit = Pursuit(lambda j: K[:, j], np.arange(50), K @ np.ones((50, 1)), np.ones(50))
-    >>> [bool(np.abs(step.residual).max() < 1e-3) for step in pursuit.steps(6)]
+    >>> [bool(np.abs(step.residual).max() < 1e-3) for step in pursuit.steps(range(1, 7))]
     [False, False, False, False, True, True]
     """
 
@@ -68,12 +68,19 @@ class Pursuit:
     values: np.ndarray
     diagonal: np.ndarray
 
-    def steps(self, most: int) -> Iterator[Reduced]:
-        """Yield what 1, 2, … vectors give; fewer than asked for where no other one would add anything."""
+    def steps(self, sizes: Iterable[int]) -> Iterator[Reduced]:
+        """Yield what so many vectors give, the fewest first; all that add anything, where these are fewer."""
+        wanted = {int(size) for size in sizes}
+        most = max(wanted)
         g, left = self.values.astype(np.float64), self.diagonal.astype(np.float64)
         factor = np.empty((len(left), most), order="F")
         shares, chosen = np.empty((most, g.shape[1])), np.empty(most, dtype=np.intp)
         floor = _RANK * self.diagonal[self.candidates]
+
+        def reduced(k: int) -> Reduced:
+            coef = _coefficients(factor[chosen[:k], :k], shares[:k])
+            return Reduced(np.searchsorted(self.candidates, chosen[:k]), coef, g.copy())
+
         for t in range(most):
             room = left[self.candidates]
             gains = np.where(
@@ -81,17 +88,16 @@ class Pursuit:
             )
             j = self.candidates[np.argmax(gains)]
             if t and gains.max() <= 0:  # one vector there is, even of w = 0
+                if t not in wanted:
+                    yield reduced(t)
                 return
             root = np.sqrt(left[j])
             factor[:, t] = (self.column(int(j)) - factor[:, :t] @ factor[j, :t]) / root
             shares[t], chosen[t] = g[j] / root, j
             g -= np.outer(factor[:, t], shares[t])
             left -= factor[:, t] ** 2
-            yield Reduced(
-                np.searchsorted(self.candidates, chosen[: t + 1]),
-                _coefficients(factor[chosen[: t + 1], : t + 1], shares[: t + 1]),
-                g,
-            )
+            if t + 1 in wanted:
+                yield reduced(t + 1)
 
 
 def _coefficients(triangle: np.ndarray, shares: np.ndarray) -> np.ndarray:

@@ -1,8 +1,9 @@
 """What a tenth of the vectors costs: on several splits of twelve sets, beside as many landmarks.
 
-The refits of `compress` were designed on splits 0 to 2, and variants were compared on splits 3 to 7; splits
-20 to 24, which were looked at for nothing else, are measured. All choices within a split are made by folds of
-its training rows. Splits run side by side, so that the seconds here say little.
+The refits of `compress` were designed on splits 0 to 2, and variants were compared on splits 3 to 7; those
+from 20 on, which were looked at for nothing else, are measured: five, and of sets with many rows to test on
+three. All choices within a split are made by folds of its training rows. Splits run side by side, so that the
+seconds here say little.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ from .measure import Contestant, Entry, Facts, Task
 
 #: How many times fewer vectors, and points of accuracy that they may cost.
 FEWER, POINTS = 10, 0.2
-#: Splits of every set, and the first that is measured.
-SPLITS, FIRST = 5, 20
-_MOST = 4000  # training rows of the sets that are not MNIST
+#: Splits of a set, those of one with more than so many rows, and the first that is measured.
+SPLITS, OF_LARGE, LARGE, FIRST = 5, 3, 3000, 20
+#: Training rows of the sets that are not MNIST.
+MOST = 4000
 
 #: Sets of the folder `more` of MARGINPATH_DATA, where it has them.
 MORE = (
@@ -58,21 +60,22 @@ class Split:
 
 @dataclass(frozen=True)
 class Splits:
-    """A set, and so many splits of it."""
+    """A set, and splits of it; ``most`` training rows each, all of them where that is None."""
 
     name: str
     load: Callable[[], tuple[np.ndarray, np.ndarray]]
-    count: int
-    most: int
+    most: int | None
+    alone: bool = False
 
     @cached_property
     def fitted(self) -> list[Split]:
         """The splits with their classifiers, fitted once."""
         X, y = self.load()
-        return _each(_fitted, [split(self.name, X, y, self.most, FIRST + i) for i in range(self.count)])
+        count = 1 if self.alone else SPLITS if len(y) <= LARGE else OF_LARGE
+        return _each(_fitted, [split(self.name, X, y, self.most, FIRST + i) for i in range(count)])
 
 
-def split(name: str, X: np.ndarray, y: np.ndarray, most: int, seed: int) -> Dataset:
+def split(name: str, X: np.ndarray, y: np.ndarray, most: int | None, seed: int) -> Dataset:
     """Return three tenths of the samples for the test, and at most so many of the others, scaled by them."""
     fit, test = train_test_split(np.arange(len(y)), test_size=0.3, stratify=y, random_state=seed)
     fit = fit[:most]
@@ -85,15 +88,13 @@ def split(name: str, X: np.ndarray, y: np.ndarray, most: int, seed: int) -> Data
 
 def tasks(quick: bool) -> Iterator[Task]:
     """Yield a task for every set; quickly, two of them with a split and few rows each."""
-    made: list[Splits] = []
     digits = [(f"MNIST {a} vs {b}", partial(_mnist, a, b)) for a, b in ((3, 5), (4, 9))]
     others = [(name, partial(_more, name)) for name in MORE if own_file(f"more/{name}.npz") is not None]
+    small = Splits("small", _small, sets.SMALL, alone=True)
     for name, load in [*digits, *([] if quick else others)]:
-        most = sets.QUICK if quick else len(load()[1]) if name.startswith("MNIST") else _MOST
-        made.append(Splits(name, load, 1 if quick else SPLITS, most))
-    small = Splits("small", _small, 1, sets.SMALL)
-    for each in made:
-        yield Task(f"fewer vectors: {each.name}", each, small, list(_contestants()))
+        most = sets.QUICK if quick else None if name.startswith("MNIST") else MOST
+        each = Splits(name, load, most, alone=quick)
+        yield Task(f"fewer vectors: {name}", each, small, list(_contestants()))
 
 
 def _contestants() -> Iterator[Contestant]:
@@ -156,6 +157,7 @@ def _judge(models: Sequence[Any], splits: Splits) -> Facts:
         "before": float(before.mean()),
         "points lost": float(lost.mean()),
         "vectors": float(np.mean([each.size for each in splits.fitted])),
+        "splits": float(len(lost)),
     }
     if len(lost) > 1:
         facts["standard error"] = float(lost.std(ddof=1) / len(lost) ** 0.5)
@@ -187,17 +189,17 @@ def conclude(entries: Sequence[Entry]) -> Facts:
     ours = by_name.get(COMPRESSED, {})
     kept = [name for name, facts in ours.items() if float(facts["points lost"]) <= POINTS]
     facts: dict[str, float | str] = {
-        f"sets where {FEWER} times fewer vectors cost at most {POINTS} points": _listed(kept, ours)
+        f"sets where {FEWER} times fewer vectors cost at most {POINTS} points": listed(kept, ours)
     }
     for rival in (LANDMARKS, OWN_LANDMARKS):
         theirs = by_name.get(rival, {})
         both = [name for name in ours if name in theirs]
         better = [name for name in both if _error(ours[name]) <= _error(theirs[name])]
-        facts[f"sets where they are as accurate as {rival}, or more"] = _listed(better, both)
+        facts[f"sets where they are as accurate as {rival}, or more"] = listed(better, both)
     return facts
 
 
-def _listed(good: Sequence[str], whole: Any) -> str:
+def listed(good: Sequence[str], whole: Any) -> str:
     """Say how many, and which not."""
     missing = [name for name in whole if name not in good]
     return f"{len(good)} of {len(whole)}" + (f"; not {', '.join(missing)}" if missing else "")

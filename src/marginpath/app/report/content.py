@@ -15,6 +15,7 @@ from ..modelfile import Model
 from ..quality import is_constant
 from ..tables import NotThere
 from ..tables.reading import Table
+from .fewer import fewer_vectors
 from .judging import judged_rows
 from .planes import Plane, decision_grid, extent, grid_shape, planes, staged
 from .suspects import states, suspicion
@@ -76,14 +77,15 @@ def content(model: Model, table: Table | None = None, pair: Sequence[str] | None
         "constant": constant,
         "quality": judged_rows(model, table),
         "importance": _importance(model),
+        "fewer": fewer_vectors(model, table),
         "advice": list(model.advice),
         "held_out_suspects": hasattr(clf, "out_of_fold_"),
     }
 
 
 MISSING = (
-    "The file has only the kept step: the other steps, the training error, the boundary and the labels to "
-    "check need the rows of the fit. Write it with: marginpath fit --keep path"
+    "The file has only the kept step: the other steps, the training error, the boundary, the labels to check "
+    "and the error with fewer vectors need the rows of the fit. Write it with: marginpath fit --keep path"
 )
 
 
@@ -120,6 +122,7 @@ def slim_content(model: Model, table: Table | None) -> dict[str, Any]:
         "constant": False,
         "quality": judged_rows(model, table),
         "importance": _importance(model),
+        "fewer": None,
         "advice": list(model.advice),
         "held_out_suspects": False,
     }

@@ -14,6 +14,7 @@ _CLOSED = 1e300  # what keeps a coordinate out of a minimum
 _FLAT = 1e-12  # least curvature of a step, over the diagonal
 _TINY = 1e-300
 _RIDGE = 64  # rounding units of the diagonal: rounded kernel values may have eigenvalues under 0
+_FIRMER = 100  # times the ridge, after an inverse that was lost to rounding
 _ROUNDS = 10  # of steps and Newton's method
 _PAIRS_PER_CUBE = 0.05  # pair steps, over the size of the set, that take as long as inverting a matrix
 
@@ -41,6 +42,8 @@ def solve_part(
             break
         inverse = with_room(inverse, m)
         newton(part, inverse, diagonal, low, high, z, e, tied, eps / 2, ridge)
+        if inverse.size[0] == 0:
+            ridge *= _FIRMER
     return inverse
 
 

@@ -91,6 +91,40 @@ const drawCalibration = () => {
   $("calibration-note").textContent = `How often ${what} is right, against how probable it is said to be, of ${held.name}. On the dashed line, probabilities are what they say.`;
 };
 
+const drawFewer = () => {
+  const fewer = data.fewer;
+  $("fewer-card").hidden = !fewer;
+  if (!fewer) return;
+  const lines = [...fewer.lines.map(({ name, error }, i) => [name, error, i, ""]), ["labels that change", fewer.changed, 7, "5 4"]];
+  const highest = Math.max(0.01, ...lines.flatMap(([, values]) => values));
+  const unit = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2].find((step) => highest <= 4 * step) ?? 0.25, top = unit * Math.ceil(highest / unit);
+  const first = fewer.vectors[0], all = fewer.vectors[fewer.vectors.length - 1];
+  const W = wide("fewer", 1180), H = 220, share = (n) => Math.log(n / first) / Math.log(all / first);
+  const x = (n) => 46 + share(n) * (W - 76), y = (p) => H - 40 - (p / top) * (H - 54);
+  const svg = figure("fewer", W, H, "Error against the number of vectors; the numbers are in the marks");
+  for (let p = 0; p < top + unit / 2; p += unit) {
+    svg.append(drawn("line", { x1: x(first), x2: x(all), y1: y(p), y2: y(p), class: "grid" }));
+    svg.append(drawn("text", { x: x(first) - 6, y: y(p) + 4, "text-anchor": "end" }, `${+(100 * p).toFixed(1)}%`));
+  }
+  let free = 0;
+  for (const n of fewer.vectors) {
+    if (n !== all && (x(n) < free || x(n) > x(all) - 36)) continue; // no room
+    svg.append(drawn("text", { x: x(n), y: H - 24, "text-anchor": "middle" }, n.toLocaleString("en")));
+    free = x(n) + 36;
+  }
+  for (const [name, values, tint, dash] of lines) {
+    svg.append(drawn("polyline", { points: values.map((v, i) => `${x(fewer.vectors[i])},${y(v)}`).join(" "), fill: "none", stroke: colour(tint), "stroke-width": 2, "stroke-dasharray": dash }));
+    values.forEach((v, i) => {
+      const dot = drawn("circle", { cx: x(fewer.vectors[i]), cy: y(v), r: 3.5, fill: colour(tint) });
+      dot.append(drawn("title", {}, `${name}: ${percent(v)} with ${fewer.vectors[i].toLocaleString("en")} vectors`));
+      svg.append(dot);
+    });
+  }
+  svg.append(drawn("text", { x: (x(first) + x(all)) / 2, y: H - 6, "text-anchor": "middle" }, "vectors"));
+  $("fewer-legend").replaceChildren(...lines.map(([name, , tint, dash]) => legendLine(colour(tint), name, dash)));
+  $("fewer-note").textContent = "The error of the kept step with fewer vectors and refitted coefficients, and the share of the rows fitted whose label is then another one; on the right, all vectors. What the folds say is a little kind to fewer vectors, as these were chosen with all rows. In Python, compress(n) makes such a classifier, and by default moves its vectors too.";
+};
+
 const rows = held && held.threshold;
 const cumulated = rows ? rows.so.reduce((sums, so) => { sums.push(sums[sums.length - 1] + so); return sums; }, [0]) : [];
 const flagged = (limit) => {
@@ -145,7 +179,7 @@ if (rows) {
     drawThreshold();
   });
 }
-const drawJudgement = () => { drawQuality(); drawImportance(); drawCalibration(); drawThreshold(); };
-addEventListener("resize", () => { drawCalibration(); drawThreshold(); });
+const drawJudgement = () => { drawQuality(); drawImportance(); drawCalibration(); drawThreshold(); drawFewer(); };
+addEventListener("resize", () => { drawCalibration(); drawThreshold(); drawFewer(); });
 $("advice").replaceChildren(...data.advice.map((line) => make("li", line)));
 $("advice").hidden = !data.advice.length;
