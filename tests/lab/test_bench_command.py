@@ -101,6 +101,7 @@ def invoke(monkeypatch):
 SLOW = (
     "accuracy-tuned",
     "dask",
+    "digits",
     "landmarks",
     "parquet",
     "predict",

@@ -84,7 +84,9 @@ def _compiled(rows: np.ndarray, support: np.ndarray, V: np.ndarray) -> np.ndarra
     """Do the same in one pass over the rows for all columns of V; the threads share their columns."""
     from .compensated_compiled import add_rows
 
-    columns = V.reshape(len(V), -1)[support].T
+    chosen = V.reshape(len(V), -1)[support]
+    order = _together(chosen)
+    support, columns = support[order], chosen[order].T
     Vt = np.pad(columns.astype(np.float64), ((0, 0), (0, -len(support) % 4)))
     support = np.pad(support, (0, -len(support) % 4))
     out = np.empty((len(Vt), rows.shape[1]))
@@ -97,6 +99,16 @@ def _compiled(rows: np.ndarray, support: np.ndarray, V: np.ndarray) -> np.ndarra
 
     for_all(part, range(parts), workers)
     return out.T.reshape((rows.shape[1], *V.shape[1:]), order="F")
+
+
+def _together(V: np.ndarray) -> np.ndarray:
+    """Return an order in which rows with the same zeros follow each other, such as those of one class.
+
+    Four at a time are left out of a column that has zeros there: of pairs of ten classes, four fifths are.
+    """
+    if V.shape[1] == 1 or 2 * np.count_nonzero(V) > V.size:
+        return np.arange(len(V))
+    return np.lexsort(np.packbits(V != 0, axis=1).T)
 
 
 def _compiled_sparse(rows: sp.csr_array, V: np.ndarray) -> np.ndarray:
