@@ -9,10 +9,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from marginpath_lab import bench
 from marginpath_lab.bench import data as sets
 from marginpath_lab.bench import dense, landmarks, machine, memory, peers, scaling, tables
 from marginpath_lab.bench.machine import describe_machine, processor
-from marginpath_lab.bench.measure import Contestant, Entry, Task, measure_task
+from marginpath_lab.bench.measure import Benchmark, Contestant, Entry, Task, measure_task
 from marginpath_lab.bench.ours import Classifier, GaussianPath
 from marginpath_lab.bench.report import Report, remarks, table
 from marginpath_lab.bench.torchkm_path import TorchKMPath
@@ -362,3 +363,15 @@ def test_no_classifier_is_better_than_the_bayes_error_of_the_mixture():
     model = mp.MarginPathClassifier(gamma=1 / 32, random_state=0).fit(data.X, data.y)
     least = sets.mixture_error(data.X_test)
     assert least + 0.02 < 1 - model.score(data.X_test, data.y_test) < least + 0.2
+
+
+def test_processor_time_is_measured_on_one_core_only(tmp_path, monkeypatch):
+    task = Task("one", 0, 0, [Contestant("ours", lambda data: None)])
+    monkeypatch.setattr(bench, "find", lambda name: Benchmark(name, "question?", lambda quick: [task]))
+    monkeypatch.setattr(machine, "cores", lambda: 2)
+    with pytest.raises(ValueError, match="one core, and there are 2"):
+        bench.run("a-name", quick=True, processor_time=True)
+    monkeypatch.setattr(machine, "cores", lambda: 1)
+    report = bench.run("a-name", quick=True, processor_time=True, out=tmp_path)
+    assert report.record()["processor_time"] is True
+    assert "Seconds are processor time" in (tmp_path / "a-name-quick.md").read_text("utf-8")

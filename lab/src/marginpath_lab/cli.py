@@ -36,6 +36,13 @@ def add_bench(app: "typer.Typer", console: "Console", errors: "Console") -> None
                 "without it writes the file, and measures only what is missing.",
             ),
         ] = None,
+        processor_time: Annotated[
+            bool,
+            typer.Option(
+                "--processor-time",
+                help="Measure processor time, on one core (taskset -c 0): where others use the machine too.",
+            ),
+        ] = False,
         out: Annotated[
             Path,
             typer.Option(
@@ -53,8 +60,16 @@ def add_bench(app: "typer.Typer", console: "Console", errors: "Console") -> None
             errors.print(line, markup=False, soft_wrap=True)
 
         try:
-            report = bench.run(name, quick=quick, repeats=repeats, only=only, out=out, tell=tell)
-        except (ImportError, OSError, bench.NoTask) as error:
+            report = bench.run(
+                name,
+                quick=quick,
+                repeats=repeats,
+                only=only,
+                out=out,
+                processor_time=processor_time,
+                tell=tell,
+            )
+        except (ImportError, OSError, ValueError) as error:
             errors.print(f"No benchmark. {error}", markup=False, soft_wrap=True)
             raise typer.Exit(1) from None
         _show_report(console, report)

@@ -74,6 +74,7 @@ def run(
     repeats: int | None = None,
     only: str | None = None,
     out: Path | None = None,
+    processor_time: bool = False,
     clock: Callable[[], float] = time.perf_counter,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Report:
@@ -95,19 +96,25 @@ def run(
         Measure the tasks with this in their names, and write no report.
     out : Path, optional
         The folder for NAME.json, or NAME-quick.json, and the picture if there is one.
+    processor_time : bool
+        Measure that instead of the time on the wall, on one core: where others use the machine too.
     clock, tell : callables
         What tells the time, and what takes lines about the progress.
     """
     from ..experiments.drawing import picture_files
     from ..experiments.pieces import Pieces
     from ..experiments.writing import write_files
+    from .machine import require_one_core
     from .measure import Entry, measure_task
     from .memory import AT_HAND
     from .report import Report
 
     benchmark = find(name)
     repeats = repeats or (1 if quick else 3)
-    report = Report(benchmark.name, benchmark.question, quick, repeats)
+    report = Report(benchmark.name, benchmark.question, quick, repeats, processor_time)
+    if processor_time:
+        require_one_core()
+        clock = time.process_time
     if out is not None:
         out.mkdir(
             parents=True, exist_ok=True

@@ -53,6 +53,15 @@ def cores() -> int:
     return int(joblib.cpu_count())
 
 
+def require_one_core() -> None:
+    """Refuse more: a search then has workers, whose time is not that of this process."""
+    if (number := cores()) > 1:
+        raise ValueError(
+            f"Processor time is measured in one process on one core, and there are {number}. Run it on one: "
+            f"taskset -c 0 marginpath bench …, or with LOKY_MAX_CPU_COUNT=1."
+        )
+
+
 def processor(listing: Path = Path("/proc/cpuinfo")) -> str:
     """Return the name of the processor."""
     if listing.exists():

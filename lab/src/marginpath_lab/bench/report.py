@@ -23,6 +23,7 @@ class Report:
     question: str
     quick: bool
     repeats: int
+    processor_time: bool = False
     machine: dict[str, str | int] = field(default_factory=describe_machine)
     versions: dict[str, str] = field(default_factory=versions)
     entries: list[Entry] = field(default_factory=list)
@@ -53,6 +54,7 @@ class Report:
             "question": self.question,
             "quick": self.quick,
             "repeats": self.repeats,
+            "processor_time": self.processor_time,
             "machine": self.machine,
             "versions": self.versions,
             "entries": [_row(entry, self.quick) for entry in self.entries],
@@ -136,7 +138,8 @@ def remarks(report: Report) -> list[str]:
     lines += [f"{e.contestant} ({e.task}) {e.note}" for e in report.entries if e.note]
     warm = max((e.warm_up for e in report.entries if e.warm_up), default=0.0)
     lines.append(
-        "Seconds are medians; × ours: median (lowest to highest) of the time over ours in the same round. "
+        f"Seconds are {'processor time, ' if report.processor_time else ''}medians; × ours: median (lowest "
+        "to highest) of the time over ours in the same round. "
         f"Warming up on small data (imports, compilation) is not in them; it took up to {_number(warm)} s."
         + ("" if report.quick else f" Before every turn here, {AT_HAND / 2**30:g} GiB are written and freed.")
     )
