@@ -122,7 +122,7 @@ def run(
     pieces = Pieces(None if out is None else out / f".{name}-unfinished")
 
     def measured(task: Task) -> dict[str, np.ndarray]:
-        memory = 0 if quick else AT_HAND
+        memory = 0 if quick or processor_time else AT_HAND
         entries = measure_task(task, repeats, memory=memory, clock=clock, tell=tell)
         return {"entries": np.array(json.dumps([asdict(entry) for entry in entries]))}
 
