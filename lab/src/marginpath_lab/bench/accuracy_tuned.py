@@ -30,6 +30,7 @@ from .measure import Benchmark, Contestant, Entry, Facts, Task
 THEIRS, ONE = "SVC, 6 C × 7 widths", "marginpath, gamma='scale'"
 #: Training samples of a set.
 _TRAIN = 1200
+_SMALL = 300  # samples to warm up on
 #: The set with many, and how many.
 MANY, _MANY_ROWS = "HTRU2, n = 10,000", 10_000
 _SMALL_SETS = ("iris", "wine", "digits")
@@ -75,8 +76,7 @@ def _task(name: str, draw: Callable[[int], Dataset], rounds: int | None = None) 
         return [draw(turn - 1)]
 
     def small(turn: int) -> list[Dataset]:
-        first = draw(0)
-        return [sets.part(first, 100) if len(np.unique(first.y)) <= 3 else first]
+        return [sets.part(draw(0), _SMALL)]
 
     values = grid(draw(0).X.shape[1])
     ours = Player(peers.Fit(lambda: MarginPathClassifier, {"gamma": "tuned", "random_state": 0}))

@@ -53,6 +53,7 @@ TABLES = (
     "yeast",
 )
 _TRAIN = 1200
+_SMALL = 300  # samples to warm up on
 _FIRST_SPLIT = 20
 
 
@@ -129,8 +130,7 @@ def _task(name: str, draw: Callable[[int], Dataset]) -> Task:
         return [draw(_FIRST_SPLIT + turn)]
 
     def small(turn: int) -> list[Dataset]:
-        first = draw(0)
-        return [sets.part(first, 100) if len(np.unique(first.y)) <= 3 else first]
+        return [sets.part(draw(0), _SMALL)]
 
     ours = Forecaster(peers.Fit(lambda: MarginPathClassifier, {"random_state": 0}))
     auto = Forecaster(
