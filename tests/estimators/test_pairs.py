@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from classifiers import BOTH, METHODS
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.model_selection import StratifiedKFold
 from sklearn.multiclass import OneVsOneClassifier
@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 from sklearn.utils.multiclass import _ovr_decision_function
 
 import marginpath as mp
-from marginpath.estimators.calibration import Coupling
+from marginpath.estimators.calibration import Coupling, pair_slopes
 from marginpath.files.objects import pack, unpack
 from marginpath.validation.columns import OneVsOne, OneVsRest, columns_for
 
@@ -147,6 +147,39 @@ def test_coupling_is_the_minimum():
     constraint = {"type": "eq", "fun": lambda p: p.sum() - 1}
     best = minimize(objective, np.full(4, 0.25), bounds=[(0, 1)] * 4, constraints=constraint, tol=1e-14)
     np.testing.assert_allclose(coupled, best.x, atol=1e-5)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_pair_has_its_own_slope(weighted):
+    """It is the one that a general minimizer finds for the samples of that pair alone."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 4, 300)
+    signs, scales = OneVsOne(4).signs(codes), np.array([0.01, 0.1, 1.0, 10.0, 100.0, 1.0])
+    values = (signs + 1.5 * rng.normal(size=signs.shape)) * scales
+    weight = rng.random(300) if weighted else np.ones(300)
+    log_weight = np.log([1.0, 2.0, 3.0, 4.0]) if weighted else None
+    fitted = Coupling.fit(values, codes, weight, log_weight)
+    for j, (a, b) in enumerate(zip(*OneVsOne(4).pairs, strict=True)):
+        own = (codes == a) | (codes == b)
+        f, w, y = values[own, j], weight[own], codes[own] == b
+        target = np.where(y, (w[y].sum() + 1) / (w[y].sum() + 2), 1 / (w[~y].sum() + 2))
+        shift = 0.0 if log_weight is None else log_weight[b] - log_weight[a]
+
+        def loss(log_slope, f=f, w=w, target=target, shift=shift):
+            z = np.exp(log_slope) * f - shift
+            return w @ (np.logaddexp(0, z) - target * z)
+
+        best = minimize_scalar(loss, bounds=(-12, 12), method="bounded", options={"xatol": 1e-9})
+        assert fitted.slopes[j] == pytest.approx(np.exp(best.x), rel=1e-4)
+    np.testing.assert_allclose(fitted.temperatures, fitted.temperature / fitted.slopes)
+
+
+def test_a_pair_that_is_nowhere_held_out_has_the_usual_slope():
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1, 2], [40, 40, 0])
+    values = OneVsOne(3).signs(codes) + rng.normal(size=(80, 3))
+    slopes = pair_slopes(values, codes, np.ones(80))
+    assert slopes[1] == slopes[2] == slopes[0]
 
 
 def test_coupling_of_certain_pairs():

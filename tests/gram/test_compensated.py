@@ -59,3 +59,20 @@ def test_products_of_other_libraries_are_as_exact(rows, rng, monkeypatch):
     ):
         assert abs(Fraction(float(ours_)) - exact_) <= relative_error(len(X)) * size_
     assert compensated_product(xp.asarray(X), xp.asarray(V[:, 0])).shape == (3,)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_with_the_same_zeros_are_taken_together(dtype, rng):
+    """Columns of pairs of classes leave most rows out; that changes the order of sums, not their error."""
+    codes = rng.integers(0, 6, 150)
+    first, second = np.triu_indices(6, 1)
+    own = (codes[:, None] == first) | (codes[:, None] == second)
+    X = rng.standard_normal((150, 3)).astype(dtype)
+    V = np.where(own, rng.standard_normal((150, 15)) * 10.0 ** rng.integers(-12, 12, (150, 1)), 0)
+    V[:, 4] = 0
+    X, V = np.vstack([X, -X, X[:1]]), np.vstack([V, V, V[1:2]])
+    ours, size = compensated_product(X, V), np.abs(X).astype(float).T @ np.abs(V)
+    for ours_, exact_, size_ in zip(
+        ours.ravel(), np.ravel(exact(X.astype(float), V)), size.ravel(), strict=True
+    ):
+        assert abs(Fraction(float(ours_)) - exact_) <= relative_error(len(X)) * size_

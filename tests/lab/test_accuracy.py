@@ -193,4 +193,8 @@ def test_the_tuned_svc_is_concluded_about():
     ]
     lines = list(accuracy_tuned.conclude(rows).values())
     assert lines == [2, pytest.approx(0.3), 20.0]
+    many = Entry(accuracy_tuned.MANY, accuracy_tuned.THEIRS, (4.0,), ratios=(60.0,), facts=rows[0].facts)
+    assert list(accuracy_tuned.conclude([*rows, many]).values()) == [3, pytest.approx(0.8 / 3), 20.0, 60.0]
+    one = Entry("a", accuracy_tuned.ONE, (2.0,), ratios=(0.5,), facts={"ours − theirs": 0.4, "±": 0.1})
+    assert list(accuracy_tuned.conclude([*rows, one]).values())[3:] == [0.4, 2.0]
     assert accuracy_tuned.conclude([]) == {}

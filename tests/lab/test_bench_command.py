@@ -101,6 +101,7 @@ def invoke(monkeypatch):
 SLOW = (
     "accuracy-tuned",
     "dask",
+    "digits",
     "landmarks",
     "parquet",
     "predict",
@@ -136,7 +137,7 @@ def test_every_benchmark_runs_quickly(name, invoke, folder, tmp_path, monkeypatc
         assert 0 <= entry["facts"].get("test error", 0) < chance
     taken = [entry for entry in record["entries"] if entry["seconds"]]
     assert len(taken) >= (1 if name == "gpu" else 2)  # a GPU is what it is about
-    assert name in ("scaling", "gpu") or any(entry["ratio"] for entry in taken)
+    assert name in ("digits", "scaling", "gpu") or any(entry["ratio"] for entry in taken)
 
 
 def test_repeats_are_obeyed_and_progress_is_told(invoke, folder, tmp_path):

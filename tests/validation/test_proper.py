@@ -44,6 +44,20 @@ def test_does_not_depend_on_scale_and_shift_and_left_out_samples(two_columns):
     )
 
 
+def test_pairs_of_many_classes_count_their_own_samples(two_columns):
+    """Columns with different few samples each, of different weights, are as good as each by itself."""
+    f, signs = two_columns
+    rng = np.random.default_rng(2)
+    weight = rng.random(300)
+    own = np.zeros_like(signs)
+    for j, count in enumerate((100, 60)):
+        rows = rng.choice(300, count, replace=False)
+        own[rows, j] = signs[rows, j]
+    parts = [(f[c, j], own[c, j], weight[c]) for j in range(2) for c in [own[:, j] != 0]]
+    expected = sum(naive(*part) for part in parts) / sum(part[2].sum() for part in parts)
+    assert log_loss(f, own, weight) == pytest.approx(expected, rel=1e-7)
+
+
 def test_the_wrong_order_is_worth_as_much_as_none(two_columns):
     f, signs = two_columns
     assert log_loss(-f, signs) == pytest.approx(log_loss(np.zeros_like(f), signs), rel=1e-12)

@@ -15,11 +15,13 @@ from sklearn.isotonic import IsotonicRegression
 
 from ..files.records import register
 from ..validation.columns import Columns, OneVsOne
+from ..validation.proper import packed
 
 _BLOCK = 4096  # rows whose pairs are coupled together
 _TINY = 1e-300
 #: Keeps a class that loses every pair with certainty from making the matrix of a coupling singular.
 RIDGE = 1e-10
+_STEEP, _HALVINGS = 10.0, 40  # the logarithm of a slope is found by halving the interval of ± so much
 _FOLDS = 5  # of the held-out samples, to compare two calibrations
 _CERTAIN = -15.0  # log-odds against a class; beyond them, coupled probabilities are the ridge's
 
@@ -79,10 +81,11 @@ class Temperature:
 @register
 @dataclass(frozen=True)
 class Coupling:
-    """Of each pair of classes the log-odds f/T − log(w_b/w_a), and the probabilities nearest to all of them.
+    """Of each pair of classes the log-odds a f/T − log(w_b/w_a), and the probabilities nearest to them all.
 
-    With r_ab the probability of a where it is a or b: min Σ_{a<b} (r_ba p_a − r_ab p_b)² over Σ p_a = 1, the
-    second method of Wu, Lin and Weng (JMLR 2004).
+    Every pair has its own slope a > 0: values of classes that overlap and of classes far apart are not on one
+    scale. T is that of all, for what coupling makes of them. With r_ab the probability of a where it is a or
+    b: min Σ_{a<b} (r_ba p_a − r_ab p_b)² over Σ p_a = 1, the second method of Wu, Lin and Weng (JMLR 2004).
 
     Examples
     --------
@@ -94,18 +97,21 @@ class Coupling:
     temperature: float
     n_classes: int
     log_weight: np.ndarray | None = None
+    slopes: np.ndarray | None = None
 
     @classmethod
     def fit(
         cls, values: np.ndarray, codes: np.ndarray, weight: np.ndarray, log_weight: np.ndarray | None = None
     ) -> Coupling:
-        """Return the most likely T of held-out values (n, pairs)."""
+        """Return the most likely slopes of held-out values (n, pairs), and then the most likely T."""
         k = round((1 + (1 + 8 * values.shape[1]) ** 0.5) / 2)
+        slopes = pair_slopes(values, codes, weight, cls(1.0, k, log_weight)._shift)
 
         def logits(T: float) -> np.ndarray:
-            return np.asarray(np.log(np.maximum(cls(T, k, log_weight).probabilities(values), _TINY)))
+            chance = cls(T, k, log_weight, slopes).probabilities(values)
+            return np.asarray(np.log(np.maximum(chance, _TINY)))
 
-        return cls(most_likely(logits, values, codes, weight), k, log_weight)
+        return cls(most_likely(logits, slopes * values, codes, weight), k, log_weight, slopes)
 
     def probabilities(self, values: np.ndarray) -> np.ndarray:
         """Return the probability of every class, (n, classes)."""
@@ -133,10 +139,19 @@ class Coupling:
 
     def _odds(self, values: np.ndarray) -> np.ndarray:
         """Return the log-odds of the second class of every pair, (n, pairs)."""
-        odds, (first, second) = values / self.temperature, OneVsOne(self.n_classes).pairs
-        if self.log_weight is not None:
-            odds = odds - (self.log_weight[second] - self.log_weight[first])
-        return np.asarray(odds)
+        return np.asarray(values / self.temperatures - self._shift)
+
+    @property
+    def temperatures(self) -> np.ndarray:
+        """T/a of every pair."""
+        slopes = np.ones(OneVsOne(self.n_classes).n_columns) if self.slopes is None else self.slopes
+        return self.temperature / slopes
+
+    @property
+    def _shift(self) -> np.ndarray | float:
+        """The log-odds that class weights have given to the second class of every pair."""
+        first, second = OneVsOne(self.n_classes).pairs
+        return 0.0 if self.log_weight is None else self.log_weight[second] - self.log_weight[first]
 
     def _coupled(self, values: np.ndarray) -> np.ndarray:
         k, (first, second) = self.n_classes, OneVsOne(self.n_classes).pairs
@@ -299,6 +314,38 @@ def most_likely(logits_at: Any, values: np.ndarray, codes: np.ndarray, weight: n
 
     best = minimize_scalar(loss, bounds=(-10.0, 10.0), method="bounded")
     return scale * float(np.exp(best.x))
+
+
+def pair_slopes(
+    values: np.ndarray, codes: np.ndarray, weight: np.ndarray, shift: np.ndarray | float = 0.0
+) -> np.ndarray:
+    """Return the most likely a > 0 of each pair, a f − shift being the log-odds of its own samples.
+
+    As in Platt (1999), certainty is a little less than 1, the more so the fewer samples: values that separate
+    a pair have a finite slope. A pair of which a class is nowhere held out has the median of the others.
+
+    Examples
+    --------
+    >>> f, codes = np.array([[2.0], [2.0], [2.0], [-2.0]] * 100), np.array([1, 1, 0, 0] * 100)
+    >>> (2 * pair_slopes(f, codes, np.ones(400))).round(2)  # log 3: three of four signs are right
+    array([1.09])
+    """
+    k = round((1 + (1 + 8 * values.shape[1]) ** 0.5) / 2)
+    signs = OneVsOne(k).signs(codes)
+    mass, signs, f = packed(np.where(signs != 0, weight[:, None], 0.0), signs, values)
+    second, first = (np.sum(mass * (signs == side), axis=0) for side in (1, -1))
+    target = np.where(signs > 0, (second + 1) / (second + 2), 1 / (first + 2))
+    size = np.sum(mass * np.abs(f), axis=0)
+    known = (first > 0) & (second > 0) & (size > 0)
+    scale = np.where(known, size / np.maximum(first + second, _TINY), 1.0)
+    low, high = np.full(len(known), -_STEEP), np.full(len(known), _STEEP)
+    for _ in range(_HALVINGS):  # the loss is convex in a: its derivative is under 0 below the best
+        middle = (low + high) / 2
+        rest = expit(np.exp(middle) / scale * f - shift) - target
+        steeper = np.sum(mass * f * rest, axis=0) < 0
+        low, high = np.where(steeper, middle, low), np.where(steeper, high, middle)
+    slopes = np.exp(low) / scale
+    return np.where(known, slopes, np.median(slopes[known]) if known.any() else 1.0)
 
 
 def _of_classes(values: np.ndarray) -> np.ndarray:

@@ -235,7 +235,7 @@ def _coupled(graph: _Graph, coupling: Coupling, scores: Any) -> Any:
     """Return the probabilities of classes in pairs, p = Q⁻¹1 / 1ᵀQ⁻¹1, by Gauss and Jordan's elimination."""
     k, (first, second) = coupling.n_classes, OneVsOne(coupling.n_classes).pairs
     pairs = np.arange(len(first))
-    odds = graph.Div(scores, np.full((1, 1), coupling.temperature))
+    odds = graph.Div(scores, coupling.temperatures.reshape(1, -1))
     if (log_weight := coupling.log_weight) is not None:
         odds = graph.Sub(odds, _double(log_weight[second] - log_weight[first]).reshape(1, -1))
     of_second, of_first = (graph.named(graph.Sigmoid(side)) for side in (odds, graph.Neg(odds)))

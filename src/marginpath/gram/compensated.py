@@ -84,10 +84,11 @@ def _compiled(rows: np.ndarray, support: np.ndarray, V: np.ndarray) -> np.ndarra
     """Do the same in one pass over the rows for all columns of V; the threads share their columns."""
     from .compensated_compiled import add_rows
 
-    columns, count = V.reshape(len(V), -1), len(support)
-    Vt = np.zeros((columns.shape[1], -(-count // 4) * 4))
-    Vt[:, :count] = columns[support].T
-    support = np.concatenate([support, np.zeros(-count % 4, support.dtype)])
+    chosen, count = V.reshape(len(V), -1)[support], len(support)
+    order = _together(chosen)
+    Vt = np.zeros((chosen.shape[1], -(-count // 4) * 4))
+    Vt[:, :count] = chosen[order].T
+    support = np.concatenate([support[order], np.zeros(-count % 4, support.dtype)])
     out = np.empty((len(Vt), rows.shape[1]))
     workers, room = parallel.available(), max(512, _NEAR // max(1, len(Vt)))
     parts = workers * -(-rows.shape[1] // (workers * room))
@@ -98,6 +99,16 @@ def _compiled(rows: np.ndarray, support: np.ndarray, V: np.ndarray) -> np.ndarra
 
     for_all(part, range(parts), workers)
     return out.T.reshape((rows.shape[1], *V.shape[1:]), order="F")
+
+
+def _together(V: np.ndarray) -> np.ndarray:
+    """Return an order in which rows with the same zeros follow each other, such as those of one class.
+
+    Four at a time are left out of a column that has zeros there: of pairs of ten classes, four fifths are.
+    """
+    if V.shape[1] == 1 or 2 * np.count_nonzero(V) > V.size:
+        return np.arange(len(V))
+    return np.lexsort(np.packbits(V != 0, axis=1).T)
 
 
 def _compiled_sparse(rows: sp.csr_array, V: np.ndarray) -> np.ndarray:

@@ -25,7 +25,10 @@ def add_rows(rows: Any, index: Any, V: Any, short: int, out: Any, first: int, la
     k, width = len(V), last - first
     near, part = np.empty((4, width)), np.zeros((k, width))
     total, lost = np.zeros((k, width)), np.zeros((k, width))
+    has_terms = np.empty(k, np.bool_)
     for start in range(0, index.size, short):
+        for j in range(k):
+            has_terms[j] = False
         for i in range(start, min(start + short, index.size), 4):
             for q in range(4):
                 row, own = rows[index[i + q]], near[q]
@@ -34,9 +37,14 @@ def add_rows(rows: Any, index: Any, V: Any, short: int, out: Any, first: int, la
             r0, r1, r2, r3 = near[0], near[1], near[2], near[3]
             for j in range(k):
                 v0, v1, v2, v3, s = V[j, i], V[j, i + 1], V[j, i + 2], V[j, i + 3], part[j]
+                if v0 == v1 == v2 == v3 == 0:
+                    continue
+                has_terms[j] = True
                 for c in range(width):
                     s[c] = v3 * r3[c] + (v2 * r2[c] + (v1 * r1[c] + (v0 * r0[c] + s[c])))
         for j in range(k):
+            if not has_terms[j]:
+                continue
             for c in range(width):
                 old, term = total[j, c], part[j, c]
                 new = old + term

@@ -46,14 +46,32 @@ def log_loss(decision: np.ndarray, signs: np.ndarray, weight: np.ndarray | None 
     """
     share = np.ones(len(signs)) if weight is None else np.asarray(weight, dtype=float)
     mass = np.where(np.isfinite(decision) & (signs != 0), share[:, None], 0.0)
+    columns = np.flatnonzero(mass.any(axis=0))
+    mass, signs, decision = packed(*(part[:, columns] for part in (mass, signs, decision)))
     total = mass.sum(axis=0)
-    columns = np.flatnonzero(total > 0)
-    mass, total, signs = mass[:, columns], total[columns], signs[:, columns]
-    f = _standardized(np.where(mass > 0, decision[:, columns], 0.0).astype(float), mass, total)
+    f = _standardized(np.where(mass > 0, decision, 0.0).astype(float), mass, total)
     positive = np.sum(mass * (signs > 0), axis=0)
     high, low = (positive + 1) / (positive + 2), 1 / (total - positive + 2)
     target = np.where(signs > 0, high, low)
     return float(np.sum(_platt_losses(f, target, mass, total)) / np.sum(total))
+
+
+def packed(mass: np.ndarray, *parts: np.ndarray) -> list[np.ndarray]:
+    """Return the rows of each column that count, in their order: of a pair of many classes few do.
+
+    Columns of which fewer rows count are filled up with rows that do not.
+
+    Examples
+    --------
+    >>> mass = np.array([[0.0, 2.0], [1.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+    >>> packed(mass, np.arange(8.0).reshape(4, 2))
+    [array([[1., 2.]]), array([[2., 1.]])]
+    """
+    most = int(np.count_nonzero(mass, axis=0).max(initial=0))
+    if 2 * most > len(mass):
+        return [mass, *parts]
+    rows = np.argsort(mass == 0, axis=0, kind="stable")[:most]
+    return [np.take_along_axis(part, rows, axis=0) for part in (mass, *parts)]
 
 
 def _standardized(f: np.ndarray, mass: np.ndarray, total: np.ndarray) -> np.ndarray:

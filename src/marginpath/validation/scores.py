@@ -33,6 +33,7 @@ class OutOfFold:
         self.weight = None if weight is None else to_numpy(weight)
         self._held_out: HeldOut | None = None
         self._signs: Array | None = None
+        self._decided: tuple[State, np.ndarray] | None = None
 
     def decisions(self, problem: Problem, state: State) -> Array:
         """Return what the last fold that held a sample out decides, (n, columns); NaN where none did.
@@ -41,11 +42,14 @@ class OutOfFold:
         """
         if not is_numpy(state.scores):
             return self._where_they_are(state).decisions(state.scores)
+        if self._decided is not None and self._decided[0] is state:  # the loss asks for them too
+            return self._decided[1]
         scores = self._by_column(state.scores)
         dtype = np.float32 if self.columns.in_pairs else scores.dtype
         values = np.full(scores.shape[:2], np.nan, dtype=dtype)
         for j, test in enumerate(self.splits):
             values[test] = -scores[test, :, j]
+        self._decided = state, values
         return values
 
     def scores(self, problem: Problem, state: State) -> Array:

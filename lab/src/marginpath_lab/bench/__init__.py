@@ -32,6 +32,7 @@ NAMES = (
     "dense",
     "scaling",
     "landmarks",
+    "digits",
     "parquet",
     "screening",
     "parts",
@@ -41,6 +42,7 @@ NAMES = (
     "predict",
     "accuracy",
     "accuracy-tuned",
+    "calibration",
     "tables",
     "path",
     "regression",
@@ -119,7 +121,7 @@ def run(
     pieces = Pieces(None if out is None else out / f".{name}-unfinished")
 
     def measured(task: Task) -> dict[str, np.ndarray]:
-        memory = 0 if quick else AT_HAND
+        memory = 0 if quick or processor else AT_HAND
         entries = measure_task(task, repeats, memory=memory, clock=clock, tell=tell)
         return {"entries": np.array(json.dumps([asdict(entry) for entry in entries]))}
 

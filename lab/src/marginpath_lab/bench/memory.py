@@ -81,12 +81,13 @@ def _take_turn(contestant: Contestant, data: Any, small: Any, begun: Callable[[]
     reset_peak()
     before = peak_bytes()
     begun()
-    begin = time.perf_counter()
+    begin, used = time.perf_counter(), time.process_time()
     model = contestant.run(data)
-    seconds = time.perf_counter() - begin
+    seconds, used = time.perf_counter() - begin, time.process_time() - used
     peak = peak_bytes()
     facts = {
         **contestant.judge(model, data),
+        "CPU s": round(used, 2),
         "peak MB": round(peak / _MB),
         "above data MB": round((peak - before) / _MB),
     }

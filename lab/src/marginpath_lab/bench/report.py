@@ -11,6 +11,8 @@ from .machine import describe_machine, versions
 from .measure import Entry, Facts
 from .memory import AT_HAND
 
+_AT_HAND = f" Before every turn here, {AT_HAND / 2**30:g} GiB are written and freed."
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -141,7 +143,7 @@ def remarks(report: Report) -> list[str]:
     lines.append(
         f"Seconds are {counted}; × ours: median (lowest to highest) of the time over ours in the same round. "
         f"Warming up on small data (imports, compilation) is not in them; it took up to {_number(warm)} s."
-        + ("" if report.quick else f" Before every turn here, {AT_HAND / 2**30:g} GiB are written and freed.")
+        + ("" if report.quick or report.processor else _AT_HAND)
     )
     machine = report.machine
     at = f", commit {machine['commit']}" if machine.get("commit") else ""
