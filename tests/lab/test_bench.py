@@ -11,11 +11,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from marginpath_lab import bench
 from marginpath_lab.bench import data as sets
 from marginpath_lab.bench import dense, landmarks, machine, memory, peers, scaling, tables
 from marginpath_lab.bench.machine import describe_machine, processor
-from marginpath_lab.bench.measure import Benchmark, Contestant, Entry, Task, measure_task
+from marginpath_lab.bench.measure import Contestant, Entry, Task, measure_task
 from marginpath_lab.bench.ours import Classifier, GaussianPath
 from marginpath_lab.bench.report import Report, remarks, table
 from marginpath_lab.bench.torchkm_path import TorchKMPath
