@@ -177,13 +177,11 @@ class _Group:
         return moved
 
     def _gap(self, scores: np.ndarray) -> np.ndarray:
-        """Return the metric ``gap`` of each column."""
-        counts = self.mass > 0
-        margins = np.where(counts, -self.y * scores, np.inf)
-        loss = np.sum(np.where(counts, self.bound * self.mass * np.maximum(0, 1 - margins), 0), axis=0)
-        squared, total = np.sum(self.y * self.u * scores, axis=0), -np.sum(self.u, axis=0)
+        """Return the metric ``gap`` of each column, and what is left of Σ z_i = 0 where that is more."""
+        from .sweeping import sums_of_gaps
+
+        squared, total, loss, least = sums_of_gaps(self.y, self.mass, self.u, scores, self.bound)
         primal, dual = squared / 2 + loss, total - squared / 2
-        least = np.min(margins, axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             separated = np.where(least > 0, squared / 2 / least**2, np.inf)
             primal = np.minimum(primal, separated)

@@ -121,3 +121,20 @@ def step_in_rows(
                 for j in range(len(lanes)):
                     w[m, j] += value * step[j]
     return moved
+
+
+@compiled
+def sums_of_gaps(y: Any, mass: Any, u: Any, scores: Any, bound: Any) -> Any:
+    """Return ‖w‖², Σ |u_i|, the losses and the least margin of each column, in one pass over the rows."""
+    n, k = u.shape
+    sums = np.zeros((4, k))
+    sums[3] = np.inf
+    for i in range(n):
+        for j in range(k):
+            if mass[i, j] > 0:
+                margin = -y[i, j] * np.float64(scores[i, j])
+                sums[0, j] -= u[i, j] * margin
+                sums[1, j] -= u[i, j]
+                sums[2, j] += bound[j] * mass[i, j] * max(0.0, 1 - margin)
+                sums[3, j] = min(sums[3, j], margin)
+    return sums
