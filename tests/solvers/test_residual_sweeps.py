@@ -12,6 +12,7 @@ from residual_losses import LOSSES, every_loss
 from scipy.optimize import lsq_linear
 
 import marginpath as mp
+from marginpath.solvers.residual import sweeps
 from marginpath.solvers.residual.compiled import plan, steps_in_set
 from marginpath.solvers.residual.interior import minimise_in_box
 
@@ -41,6 +42,29 @@ def test_the_solution_is_that_of_another_solver(loss, kind, seed, scale, λ):
     assert state.gap <= 1e-10
     absolute = float(mp.DualityGap(loss)(problem, state))
     assert absolute + 1e-12 / scale**2 >= 0
+
+
+@every_loss
+@pytest.mark.parametrize("kind", ["features", "sparse", "stored", "tiled"])
+def test_sweeps_by_themselves_reach_it_too(loss, kind, rng, monkeypatch):
+    """What thousands of rows are solved by, on few: no working sets, and no matrix for features."""
+    monkeypatch.setattr(sweeps, "FEW", 0)
+    monkeypatch.setattr(sweeps, "_has_sets", lambda problem, loss: False)
+    X, y, weight = rng.standard_normal((14, 4)), rng.standard_normal(14), rng.integers(0, 3, 14).astype(float)
+    gram = {
+        "features": lambda: mp.Gram.linear(X),
+        "sparse": lambda: mp.Gram.linear(sp.csr_array(X)),
+        "stored": lambda: mp.Gram.from_matrix(X @ X.T),
+        "tiled": lambda: mp.TiledGram(X, mp.Linear()),
+    }[kind]()
+    problem = mp.RegressionProblem(gram, y, weight)
+    solver = mp.ResidualSweeps(loss, mp.GeometricDecay(8.0), tol=1e-8, sweeps=600)
+    path = mp.run(solver, problem, 4)
+    for t in (1, 4):
+        state = path.state(t, problem)
+        w = -X.T @ state.u
+        np.testing.assert_allclose(w, regularized(X, y, weight * state.bound, LOSSES[loss][1]), atol=5e-4)
+        np.testing.assert_allclose(problem.predictions(state.scores), X @ w, atol=1e-8)
 
 
 @every_loss
