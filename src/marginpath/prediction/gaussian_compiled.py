@@ -18,6 +18,8 @@ ROWS, TERMS = 4, 4
 LANES = 64
 #: Rows that share a block of vectors while it is in the cache.
 GROUP = 32
+#: Columns above which there are fewer sums than a block has lanes, which would not fit a cache; and how many.
+FEW, SUMS = 4, 16
 
 _jit = numba.njit(nogil=True, cache=True, boundscheck=False, error_model="numpy", fastmath={"contract"})
 # Inlined, lest the compiler fear that what is written is what is read.
@@ -40,8 +42,9 @@ def gaussian_sums(X: Any, vectors: Any, samples: Any, norms: Any, coef: Any, set
     features, lanes = vectors.shape[1], LANES
     limits, largest = settings[2], settings[3]
     size = max(1, min(GROUP, len(X)))
+    few = len(coef) <= FEW
     rows, halves = np.zeros((size, features), X.dtype), np.zeros(size)
-    products, sums = np.empty((ROWS, lanes), X.dtype), np.empty((size, len(coef), lanes))
+    products, sums = np.empty((ROWS, lanes), X.dtype), np.empty((size, len(coef), lanes if few else SUMS))
     values, exponents = np.empty(lanes), np.empty(lanes)
     for first in range(0, len(X), size):
         height = min(size, len(X) - first)
@@ -58,7 +61,10 @@ def gaussian_sums(X: Any, vectors: Any, samples: Any, norms: Any, coef: Any, set
                 if not near and are_doubtful(exponents, halves[q], norms[b], values, limits):
                     _again(X[first + q], samples[start:], halves[q], norms[b], settings, values, exponents)
                 for k in range(len(coef)):
-                    _add(own[k], values, sums[q, k])
+                    if few:
+                        _add(own[k], values, sums[q, k])
+                    else:
+                        _add_at_once(own[k], values, sums[q, k])
         for q in range(height):
             for k in range(len(coef)):
                 out[first + q, k] = _total(sums[q, k])
@@ -88,9 +94,21 @@ def _add(coef: Any, values: Any, sums: Any) -> None:
 
 
 @_inlined
+def _add_at_once(coef: Any, values: Any, sums: Any) -> None:
+    """Add them to fewer sums than there are lanes."""
+    if coef.size == LANES:
+        for start in range(0, LANES, SUMS):
+            for c in range(SUMS):
+                sums[c] += coef[start + c] * values[start + c]
+    else:
+        for c in range(coef.size):
+            sums[c % SUMS] += coef[c] * values[c]
+
+
+@_inlined
 def _total(sums: Any) -> float:
     """Return the sum of all lanes: of eight sums, so that no addition waits for all those before."""
-    for c in range(8, LANES):
+    for c in range(8, sums.size):
         sums[c % 8] += sums[c]
     total: float = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]))
     return total

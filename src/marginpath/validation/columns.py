@@ -98,9 +98,9 @@ class OneVsOne:
         first, second = (
             xp.astype(beside(np.eye(self.n_classes)[side], decision), decision.dtype) for side in self.pairs
         )
-        won = xp.astype(decision > 0, decision.dtype)
-        wins = won @ second + (1 - won) @ first
-        lead = decision @ (second - first)
+        turned = second - first
+        wins = xp.astype(decision > 0, decision.dtype) @ turned + xp.sum(first, axis=0)
+        lead = decision @ turned
         return wins + lead / (3 * (xp.abs(lead) + 1))
 
     def enclosed(self, decision: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
