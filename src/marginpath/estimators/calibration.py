@@ -105,7 +105,7 @@ class Coupling:
     ) -> Coupling:
         """Return the most likely slopes of held-out values (n, pairs), and then the most likely T."""
         k = round((1 + (1 + 8 * values.shape[1]) ** 0.5) / 2)
-        slopes = pair_slopes(values, codes, weight, cls(1.0, k, log_weight)._shift)
+        slopes = pair_slopes(values, codes, weight, cls(1.0, k, log_weight).shift)
 
         def logits(T: float) -> np.ndarray:
             chance = cls(T, k, log_weight, slopes).probabilities(values)
@@ -139,7 +139,7 @@ class Coupling:
 
     def _odds(self, values: np.ndarray) -> np.ndarray:
         """Return the log-odds of the second class of every pair, (n, pairs)."""
-        return np.asarray(values / self.temperatures - self._shift)
+        return np.asarray(values / self.temperatures - self.shift)
 
     @property
     def temperatures(self) -> np.ndarray:
@@ -148,7 +148,7 @@ class Coupling:
         return self.temperature / slopes
 
     @property
-    def _shift(self) -> np.ndarray | float:
+    def shift(self) -> np.ndarray | float:
         """The log-odds that class weights have given to the second class of every pair."""
         first, second = OneVsOne(self.n_classes).pairs
         return 0.0 if self.log_weight is None else self.log_weight[second] - self.log_weight[first]
