@@ -92,7 +92,7 @@ def test_the_interface_page_lists_every_public_name():
 
 def test_many_rows_have_their_lines_where_they_were_measured(tmp_path):
     results = ROOT / "benchmarks" / "results"
-    for name in ("accuracy", "path", "tuned", "one-fit", "linear"):
+    for name in ("accuracy", "path", "tuned", "one-fit", "linear", "predict"):
         (tmp_path / f"{name}.json").write_text(
             (results / f"{name}.json").read_text("utf-8"), encoding="utf-8"
         )

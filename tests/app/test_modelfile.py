@@ -161,7 +161,7 @@ def test_other_files_of_this_package_are_no_models(tmp_path):
 
 
 def test_a_later_format_is_named(file, model, monkeypatch):
-    monkeypatch.setattr(packing, "_FORMAT", 99)
+    monkeypatch.setattr(packing, "FORMAT", 99)
     with pytest.raises(ValueError, match="another version of marginpath"):
         Model.load(file)
     older = replace(model, versions={**model.versions, "scikit-learn": "1.1.0"})

@@ -56,11 +56,15 @@ def test_real_tables_that_need_scaling(make, load):
 
 @BOTH
 def test_what_is_told_helps(make):
-    X, y = load_breast_cancer(return_X_y=True)
-    with pytest.warns(mp.UnscaledDataWarning):
-        raw = make(random_state=0).fit(X, y).cv_results_["mean_test_score"].max()
-    scaled = make(random_state=0).fit(StandardScaler().fit_transform(X), y)
-    assert scaled.cv_results_["mean_test_score"].max() > raw + 0.02
+    """On average: a path that goes far enough may find the hidden column by itself."""
+    gains = []
+    for seed in range(3):
+        X, y = beans(np.random.default_rng(seed))
+        with pytest.warns(mp.UnscaledDataWarning):
+            raw = make(random_state=0).fit(X, y)
+        scaled = make(random_state=0).fit(StandardScaler().fit_transform(X), y)
+        gains.append(scaled.cv_results_["mean_test_score"].max() - raw.cv_results_["mean_test_score"].max())
+    assert np.mean(gains) > 0.1
 
 
 @BOTH
