@@ -211,7 +211,9 @@ def improve(
     The part is their matrix, its inverse is returned too; the field f is not yet that of the new z.
     """
     m = index.size
-    squares, least, most, own, e, steps = np.empty((6, m))
+    # One by one: rows of an array of six may have strides, for all that a compiler knows.
+    squares, least, most = np.empty(m), np.empty(m), np.empty(m)
+    own, e, steps = np.empty(m), np.empty(m), np.empty(m)
     for c in range(m):
         i = index[c]
         squares[c], least[c], most[c], own[c], e[c] = diagonal[i], low[i], high[i], z[i], f[i] + y[i]
