@@ -16,6 +16,8 @@ import psutil
 
 from marginpath.gram.memory import available_memory
 
+from .machine import processor_seconds
+
 if TYPE_CHECKING:
     from .measure import Contestant
 
@@ -81,9 +83,9 @@ def _take_turn(contestant: Contestant, data: Any, small: Any, begun: Callable[[]
     reset_peak()
     before = peak_bytes()
     begun()
-    begin, used = time.perf_counter(), time.process_time()
+    begin, used = time.perf_counter(), processor_seconds()
     model = contestant.run(data)
-    seconds, used = time.perf_counter() - begin, time.process_time() - used
+    seconds, used = time.perf_counter() - begin, processor_seconds() - used
     peak = peak_bytes()
     facts = {
         **contestant.judge(model, data),
