@@ -12,6 +12,7 @@ from ..arrays import blocks, to_numpy
 from ..gram.choose import diagonal_of
 from ..gram.samples import ArrayRows, samples_of
 from ..prediction.reduction import Span
+from ..validation.columns import settled
 from .compressor import Compression
 from .refitting import REFITS, compressed
 
@@ -117,13 +118,7 @@ class CompressionMixin:
         X, diagonal
             As in :meth:`decision_bound`.
         """
-        decision, bound = self._of_columns(X, diagonal)
-        if decision.shape[1] == 1:
-            return np.asarray(np.abs(decision[:, 0]) > bound[:, 0])
-        low, high = self.columns_.enclosed(decision, bound)
-        first = self.columns_.values(decision).argmax(axis=1)[:, None]
-        np.put_along_axis(high, first, -np.inf, axis=1)
-        return np.asarray(np.take_along_axis(low, first, axis=1)[:, 0] > high.max(axis=1))
+        return settled(self.columns_, *self._of_columns(X, diagonal))
 
     def _of_columns(self: Any, X: Any, diagonal: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the decision values (n, columns) and their bounds: of the pairs, where classes are so."""

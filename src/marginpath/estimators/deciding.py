@@ -12,9 +12,12 @@ from sklearn import get_config
 from sklearn.utils import get_tags
 
 from ..arrays import all_finite
+from ..parallel import one_blas_thread
 from ..prediction import Predictor
+from ..validation.columns import Columns, settled
 
 _FEW = 2**14
+_FIRST, _ENOUGH = 512, 0.5  # rows that are tried, and the share of them that quick values must settle
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 #: What was packed for each classifier, and of what; beside it, so that no file or copy carries it.
@@ -49,25 +52,44 @@ def _is_finite(values: np.ndarray) -> bool:
     return bool(np.isfinite(values).all()) if values.size < _FEW else all_finite(values)
 
 
-def compiled_sums(
-    classifier: Any, X: Any, coef: Any, parts: tuple[Any, ...], pack: Callable[[], Predictor | None]
-) -> np.ndarray | None:
-    """Return Σ_j coef[k, j] k(x_i, z_j) by a compiled predictor, (n, columns); None where there is none.
+def packed(classifier: Any, parts: tuple[Any, ...], pack: Callable[[], Predictor | None]) -> Predictor | None:
+    """Return the predictor of a classifier, packed once.
 
     Parameters
     ----------
     classifier : classifier
-        It owns the predictor, which is packed once.
-    X : array
-        Rows of any kind; not all have a predictor.
-    coef : array (columns, vectors)
     parts : tuple
         What the predictor is packed of: where one is another object, it is packed anew.
     pack : callable
-        Makes the predictor.
+        Makes the predictor, or None where there is none.
     """
-    packed = _PACKED.get(classifier)
-    if packed is None or not all(a is b for a, b in zip(packed[0], parts, strict=True)):
-        packed = _PACKED[classifier] = (parts, pack())
-    predictor = packed[1]
-    return None if predictor is None or not predictor.takes(X) else predictor(X, coef)
+    found = _PACKED.get(classifier)
+    if found is None or not all(a is b for a, b in zip(found[0], parts, strict=True)):
+        found = _PACKED[classifier] = (parts, pack())
+    return found[1]
+
+
+def decisions_for_labels(
+    X: np.ndarray,
+    quick: Callable[[Any], tuple[np.ndarray, np.ndarray]],
+    decide: Callable[[Any], np.ndarray],
+    columns: Columns,
+) -> np.ndarray:
+    """Return decision values (n, columns) whose labels are those of ``decide``.
+
+    They are the quick ones where their bound settles the label. Where that is rare, no more of them are made.
+    """
+
+    def decided(X: np.ndarray) -> tuple[np.ndarray, float]:
+        values, bound = quick(X)
+        sure = settled(columns, values, bound)
+        if not sure.all():
+            values[~sure] = decide(X[~sure])
+        return values, float(sure.mean())
+
+    with one_blas_thread():  # the threads are ours
+        first, share = decided(X[:_FIRST])
+        if len(X) <= _FIRST:
+            return first
+        others = decided(X[_FIRST:])[0] if share > _ENOUGH else decide(X[_FIRST:])
+    return np.concatenate([first, others])

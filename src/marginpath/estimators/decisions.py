@@ -50,7 +50,7 @@ class DecisionsMixin(ClassifierMixin, metaclass=ABCMeta):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """Return the class of every row of X."""
-        return self._labels(self._decide(self._validated(X)))
+        return self._labels(self._decide_labels(self._validated(X)))
 
     def decision_function(self, X: Any) -> Array:
         """Return f(x) for every row: (n_samples,) for two classes, else (n_samples, n_classes).
@@ -163,6 +163,10 @@ class DecisionsMixin(ClassifierMixin, metaclass=ABCMeta):  # type: ignore[misc]
     @abstractmethod
     def _decide(self, rows: AnyRows) -> Array:
         """Return the decision values (n, columns) of the fitted classifier."""
+
+    def _decide_labels(self, rows: AnyRows) -> Array:
+        """Return decision values (n, columns) with the labels of :meth:`_decide`, whatever is fastest."""
+        return self._decide(rows)
 
     @abstractmethod
     def _staged(self, X: Any) -> Iterator[Array]:

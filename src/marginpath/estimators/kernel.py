@@ -14,7 +14,7 @@ from ..arrays import Array, beside, take_columns
 from ..files.records import register
 from ..gram.base import Gram
 from ..gram.choose import diagonal_of, fits, with_gram
-from ..gram.samples import AnyRows, samples_of
+from ..gram.samples import AnyRows, rows_of, samples_of
 from ..kernels.functions import Gaussian, Kernel
 from ..path.path import Status
 from ..prediction import Predictor, predictor_of
@@ -23,7 +23,7 @@ from ..validation.widths import SquaredDistances, default_widths
 from .approximation import ApproximationMixin
 from .base import BasePathClassifier
 from .compression import CompressionMixin
-from .deciding import compiled_sums
+from .deciding import decisions_for_labels, packed
 from .kernel_settings import KernelSettingsMixin, memory_for
 from .path_fit import Choice, Followed, Follower
 from .racing import OnWidth, race_of, width_results
@@ -373,14 +373,28 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
     def _decide(self, rows: AnyRows) -> Array:
         if self.kernel == "precomputed":
             return take_columns(rows.X, self.support_) @ self.dual_coef_.T + self.intercept_
-        parts = self.X_fit_, self.support_, self.kernel, self.gamma_
-        sums = compiled_sums(self, rows.X, self.dual_coef_, parts, self._predictor)
-        if sums is not None:
-            return sums + self.intercept_
+        predictor = self._predictor(rows.X)
+        if predictor is not None:
+            return predictor(rows.X, self.dual_coef_) + self.intercept_
         return self._product(rows, self.support_vectors_, self.dual_coef_.T) + self.intercept_
 
-    def _predictor(self) -> Predictor | None:
-        return predictor_of(self.support_vectors_, self.kernel_)
+    def _decide_labels(self, rows: AnyRows) -> Array:
+        X, predictor = rows.X, None if self.kernel == "precomputed" else self._predictor(rows.X)
+        if predictor is None or not predictor.has_bounded(X):
+            return self._decide(rows)
+
+        def quick(X: Any) -> tuple[np.ndarray, np.ndarray]:
+            sums, bound = predictor.bounded(X, self.dual_coef_)
+            decision = sums + self.intercept_
+            return decision, bound + np.finfo(decision.dtype).eps * np.abs(decision)
+
+        return decisions_for_labels(X, quick, lambda X: self._decide(rows_of(X)), self.columns_)
+
+    def _predictor(self, X: Any) -> Predictor | None:
+        """Return the compiled predictor, or None where there is none for these rows."""
+        parts = self.X_fit_, self.support_, self.kernel, self.gamma_
+        predictor = packed(self, parts, lambda: predictor_of(self.support_vectors_, self.kernel_))
+        return predictor if predictor is not None and predictor.takes(X) else None
 
     def _decide_by(self, rows: AnyRows, coefficients: Array) -> Array:
         if self.kernel == "precomputed":

@@ -14,7 +14,7 @@ from ..gram.samples import AnyRows
 from ..kernels.functions import Linear
 from ..prediction import weights_of
 from .base import BasePathClassifier
-from .deciding import compiled_sums
+from .deciding import packed
 from .path_fit import Followed, Follower
 from .scales import warn_of_scales
 
@@ -130,8 +130,10 @@ margin_bounds_, margin_proofs_, separable_, n_features_in_, feature_names_in_
         return {**super()._attributes_at(step), "coef_": weights.T}
 
     def _decide(self, rows: AnyRows) -> Array:
-        sums = compiled_sums(self, rows.X, self.coef_, (self.coef_,), partial(weights_of, self.coef_))
-        return (rows.product(self.coef_.T) if sums is None else sums) + self.intercept_
+        predictor = packed(self, (self.coef_,), partial(weights_of, self.coef_))
+        if predictor is not None and predictor.takes(rows.X):
+            return predictor(rows.X, self.coef_) + self.intercept_
+        return rows.product(self.coef_.T) + self.intercept_
 
     def _decide_by(self, rows: AnyRows, coefficients: Array) -> Array:
         return rows.product(self.X_fit_.T @ coefficients)

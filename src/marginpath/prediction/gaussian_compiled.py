@@ -217,3 +217,17 @@ def _near_one(r: float) -> float:
     p = p * r + 0.5000000000000011
     p = p * r + 1.0
     return p * r + 1.0
+
+
+@numba.njit(nogil=True, cache=True, boundscheck=False, error_model="numpy", fastmath={"reassoc", "contract"})
+def scale_in_single(X: Any, centre: Any, sigma: float, rows: Any, halves: Any) -> None:
+    """Write x = (X_i − c)/σ in float32, then −‖x‖²/2 and 1, as a side of a product; and ‖x‖²/2."""
+    width = 1 / sigma
+    for i in range(len(X)):
+        half = 0.0
+        for f in range(X.shape[1]):
+            value = (X[i, f] - centre[f]) * width
+            rows[i, f] = value
+            half += value * value
+        halves[i] = half / 2
+        rows[i, X.shape[1]], rows[i, X.shape[1] + 1] = -halves[i], 1.0

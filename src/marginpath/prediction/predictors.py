@@ -12,8 +12,10 @@ from .. import parallel
 from ..arrays import blocks
 from ..kernels.distances import product_unit, tolerated
 from ..kernels.functions import Gaussian, Kernel
+from .bounded import BoundedSums
 
 _LANES, _TERMS = 64, 4  # vectors of a block, and what its features are a multiple of: as in the loops
+_MANY = 64  # rows that are worth a matrix product
 _WORK = 2**22  # products that a thread takes at a time
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _EPS = float(np.finfo(np.float64).eps)
@@ -46,6 +48,14 @@ class Predictor(ABC):
             parts = [slice(*ends) for ends in blocks(len(out), height)]
             parallel.for_all(lambda part: self._sum(rows[part], coef, out[part]), parts, parallel.available())
         return out.astype(self.dtype, copy=False)
+
+    def has_bounded(self, X: Any) -> bool:
+        """Whether sums are made faster in float32."""
+        return False
+
+    def bounded(self, X: Any, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return sums in float32, and bounds (n, 1) on their differences from those of a call."""
+        raise NotImplementedError
 
     @abstractmethod
     def _prepared(self, X: Any) -> Any:
@@ -109,7 +119,7 @@ class Weights(Predictor):
         if sp.issparse(rows):
             sparse_linear_sums(rows.data, rows.indices, rows.indptr, coef, out)
         else:
-            linear_sums(rows, coef, out)
+            linear_sums(_writeable(rows), coef, out)
 
 
 class Gaussians(Predictor):
@@ -129,6 +139,18 @@ class Gaussians(Predictor):
         self.halves = np.pad(halves, (0, len(padded) - m)).reshape(-1, _LANES)
         self.vectors = np.ascontiguousarray(vectors)
         self.settings = (centre, sigma, (product_unit(d, eps), tolerated(d, eps)), self.halves.max(axis=1))
+        self._bounded: tuple[Any, BoundedSums] | None = None
+
+    def has_bounded(self, X: Any) -> bool:
+        """Whether the rows are dense and many."""
+        return not sp.issparse(X) and len(X) >= _MANY
+
+    def bounded(self, X: Any, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return sums in float32, and their bounds."""
+        if self._bounded is None or not np.array_equal(self._bounded[0], coef):
+            self._bounded = coef.copy(), BoundedSums(self.vectors, self.settings[1], coef)
+        sums, bound = self._bounded[1](X)
+        return sums.astype(self.dtype, copy=False), bound
 
     def _prepared(self, X: Any) -> np.ndarray:
         dense = X.toarray() if sp.issparse(X) else X
@@ -140,7 +162,7 @@ class Gaussians(Predictor):
     def _sum(self, rows: np.ndarray, coef: np.ndarray, out: np.ndarray) -> None:
         from .gaussian_compiled import gaussian_sums
 
-        gaussian_sums(rows, self.blocks, self.vectors, self.halves, coef, self.settings, out)
+        gaussian_sums(_writeable(rows), self.blocks, self.vectors, self.halves, coef, self.settings, out)
 
 
 class SparseGaussians(Predictor):
@@ -169,6 +191,11 @@ class SparseGaussians(Predictor):
 
         parts = rows.data, rows.indices, rows.indptr
         sparse_gaussian_sums(parts, self.columns, self.vectors, self.halves, coef, self.settings, out)
+
+
+def _writeable(rows: np.ndarray) -> np.ndarray:
+    """Return the rows, or a copy of those that are read-only: they would have loops of their own compiled."""
+    return np.require(rows, requirements="W")
 
 
 def _checked(X: Any) -> sp.csr_array:

@@ -144,6 +144,29 @@ def columns_for(n_classes: int, multi_class: str) -> Columns:
     return OneVsOne(n_classes) if multi_class == "ovo" and n_classes > 2 else OneVsRest(n_classes)
 
 
+def settled(columns: Columns, decision: np.ndarray, bound: np.ndarray) -> np.ndarray:
+    """Return for every row whether its class is the same for all values that differ by the bound at most.
+
+    Examples
+    --------
+    >>> settled(OneVsRest(2), np.array([[0.3], [-0.1]]), np.array([[0.2], [0.2]]))
+    array([ True, False])
+    """
+    if decision.shape[1] == 1:
+        return np.asarray(np.abs(decision[:, 0]) > bound[:, 0])
+    values = columns.values(decision)
+    sure = np.zeros(len(values), dtype=bool)
+    if columns.in_pairs:  # no pair changes, and a class wins one more than all others: quick to see
+        lead = np.diff(np.partition(values, -2, axis=1)[:, -2:], axis=1)[:, 0]
+        sure = (lead > 0.7) & np.all(np.abs(decision) > bound, axis=1)
+    others = np.flatnonzero(~sure)
+    low, high = columns.enclosed(decision[others], bound[others])
+    first = values[others].argmax(axis=1)[:, None]
+    np.put_along_axis(high, first, -np.inf, axis=1)
+    sure[others] = np.take_along_axis(low, first, axis=1)[:, 0] > high.max(axis=1)
+    return sure
+
+
 #: What the columns of several classes may be.
 MULTI_CLASS = ("ovr", "ovo")
 
