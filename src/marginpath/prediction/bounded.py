@@ -57,30 +57,33 @@ class BoundedSums:
 
     def __call__(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the sums (n, columns) and the bounds (n, 1), in blocks of rows that threads share."""
-        out = np.empty((len(X), self.coef.shape[1]))
-        farness = np.empty(len(X))
+        out, halves = np.empty((len(X), self.coef.shape[1])), np.empty(len(X))
+        spare: list[np.ndarray] = []  # to find memory takes the system longer than to fill it
 
         def write(part: slice) -> None:
+            memory = spare.pop() if spare else np.empty(_ROWS * (len(self.factors) + _VECTORS), np.float32)
             with np.errstate(all="ignore"):
-                farness[part] = self._sum(X[part], out[part])
+                self._sum(X[part], memory, halves[part], out[part])
+            spare.append(memory)
 
         parallel.for_each(write, [slice(*ends) for ends in blocks(len(X), _ROWS)], parallel=True)
         with np.errstate(all="ignore"):
-            bound = self._share(farness) * out[:, -1] + self.lost
+            bound = self._share(halves) * out[:, -1] + self.lost
         return out[:, :-1], bound[:, None]
 
-    def _sum(self, X: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Write the sums of some rows, and of their terms' sizes; return ‖x‖²/2 of every row."""
+    def _sum(self, X: np.ndarray, memory: np.ndarray, halves: np.ndarray, out: np.ndarray) -> None:
+        """Write ‖x‖²/2 of some rows, their sums, and those of their terms' sizes."""
         from .gaussian_compiled import scale_in_single
 
-        rows, halves = np.empty((len(X), len(self.factors)), np.float32), np.empty(len(X))
+        d, m = self.factors.shape
+        rows, room = memory[: len(X) * d].reshape(len(X), d), memory[len(X) * d :]
         scale_in_single(np.require(X, np.float64, ["C", "W"]), self.centre, self.sigma, rows, halves)
         out[...] = 0
-        for a, b in blocks(len(self.coef), _VECTORS):
-            values = rows @ self.factors[:, a:b]
+        for a, b in blocks(m, _VECTORS):
+            values = room[: len(X) * (b - a)].reshape(len(X), b - a)
+            np.matmul(rows, self.factors[:, a:b], out=values)
             np.exp(values, out=values)
             out += values @ self.coef[a:b]
-        return halves
 
     def _share(self, halves: np.ndarray) -> np.ndarray:
         """Return by which share of the sum of the terms' sizes a row's sums may be off."""
