@@ -137,7 +137,7 @@ def test_where_few_are_settled_no_more_are_tried(off):
         return X[:, :1].copy(), np.full((len(X), 1), off)
 
     X = np.random.default_rng(0).standard_normal((2000, 1))
-    values = deciding.decisions_for_labels(X, quick, lambda X: 2 * X[:, :1], OneVsRest(2))
+    values = deciding.settled_decisions(X, quick, lambda X: 2 * X[:, :1], OneVsRest(2))
     assert sum(tried) == (2000 if off == 0 else 512)
     assert np.array_equal(values, X if off == 0 else 2 * X)
 

@@ -12,8 +12,9 @@ from sklearn import get_config
 from sklearn.utils import get_tags
 
 from ..arrays import all_finite
+from ..gram.samples import AnyRows, rows_of
 from ..parallel import one_blas_thread
-from ..prediction import Predictor
+from ..prediction import Predictor, predictor_of
 from ..validation.columns import Columns, settled
 
 _FEW = 2**14
@@ -69,15 +70,45 @@ def packed(classifier: Any, parts: tuple[Any, ...], pack: Callable[[], Predictor
     return found[1]
 
 
+def kernel_predictor(classifier: Any, X: Any) -> Predictor | None:
+    """Return the predictor of a kernel classifier, or None where there is none for its kernel or the rows."""
+    if classifier.kernel == "precomputed":
+        return None
+    parts = classifier.X_fit_, classifier.support_, classifier.kernel, classifier.gamma_
+    found = packed(classifier, parts, lambda: predictor_of(classifier.support_vectors_, classifier.kernel_))
+    return found if found is not None and found.takes(X) else None
+
+
 def decisions_for_labels(
+    classifier: Any, predictor: Predictor, decide: Callable[[AnyRows], Any], X: np.ndarray
+) -> np.ndarray:
+    """Return decision values (n, columns) with the labels of what ``decide`` says, mostly in float32."""
+
+    def quick(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        sums, bound = predictor.bounded(X, classifier.dual_coef_)
+        decision = sums + classifier.intercept_
+        return decision, bound + np.finfo(decision.dtype).eps * np.abs(decision)
+
+    with one_blas_thread():  # the threads are ours
+        return settled_decisions(X, quick, lambda X: np.asarray(decide(rows_of(X))), classifier.columns_)
+
+
+def settled_decisions(
     X: np.ndarray,
-    quick: Callable[[Any], tuple[np.ndarray, np.ndarray]],
-    decide: Callable[[Any], np.ndarray],
+    quick: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    decide: Callable[[np.ndarray], np.ndarray],
     columns: Columns,
 ) -> np.ndarray:
-    """Return decision values (n, columns) whose labels are those of ``decide``.
+    """Return the quick decision values where their bound settles the label, and the others anew.
 
-    They are the quick ones where their bound settles the label. Where that is rare, no more of them are made.
+    Where few of the first rows are settled, all others are decided at once.
+
+    Examples
+    --------
+    >>> from marginpath.validation.columns import OneVsRest
+    >>> settled_decisions(np.ones((2, 1)), lambda X: (X / 3, X), np.copy, OneVsRest(2))
+    array([[1.],
+           [1.]])
     """
 
     def decided(X: np.ndarray) -> tuple[np.ndarray, float]:
@@ -87,9 +118,8 @@ def decisions_for_labels(
             values[~sure] = decide(X[~sure])
         return values, float(sure.mean())
 
-    with one_blas_thread():  # the threads are ours
-        first, share = decided(X[:_FIRST])
-        if len(X) <= _FIRST:
-            return first
-        others = decided(X[_FIRST:])[0] if share > _ENOUGH else decide(X[_FIRST:])
+    first, share = decided(X[:_FIRST])
+    if len(X) <= _FIRST:
+        return first
+    others = decided(X[_FIRST:])[0] if share > _ENOUGH else decide(X[_FIRST:])
     return np.concatenate([first, others])

@@ -14,16 +14,15 @@ from ..arrays import Array, beside, take_columns
 from ..files.records import register
 from ..gram.base import Gram
 from ..gram.choose import diagonal_of, fits, with_gram
-from ..gram.samples import AnyRows, rows_of, samples_of
+from ..gram.samples import AnyRows, samples_of
 from ..kernels.functions import Gaussian, Kernel
 from ..path.path import Status
-from ..prediction import Predictor, predictor_of
 from ..validation.columns import OneVsOne
 from ..validation.widths import SquaredDistances, default_widths
 from .approximation import ApproximationMixin
 from .base import BasePathClassifier
 from .compression import CompressionMixin
-from .deciding import decisions_for_labels, packed
+from .deciding import decisions_for_labels, kernel_predictor
 from .kernel_settings import KernelSettingsMixin, memory_for
 from .path_fit import Choice, Followed, Follower
 from .racing import OnWidth, race_of, width_results
@@ -373,28 +372,14 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
     def _decide(self, rows: AnyRows) -> Array:
         if self.kernel == "precomputed":
             return take_columns(rows.X, self.support_) @ self.dual_coef_.T + self.intercept_
-        predictor = self._predictor(rows.X)
-        if predictor is not None:
+        if (predictor := kernel_predictor(self, rows.X)) is not None:
             return predictor(rows.X, self.dual_coef_) + self.intercept_
         return self._product(rows, self.support_vectors_, self.dual_coef_.T) + self.intercept_
 
     def _decide_labels(self, rows: AnyRows) -> Array:
-        X, predictor = rows.X, None if self.kernel == "precomputed" else self._predictor(rows.X)
-        if predictor is None or not predictor.has_bounded(X):
-            return self._decide(rows)
-
-        def quick(X: Any) -> tuple[np.ndarray, np.ndarray]:
-            sums, bound = predictor.bounded(X, self.dual_coef_)
-            decision = sums + self.intercept_
-            return decision, bound + np.finfo(decision.dtype).eps * np.abs(decision)
-
-        return decisions_for_labels(X, quick, lambda X: self._decide(rows_of(X)), self.columns_)
-
-    def _predictor(self, X: Any) -> Predictor | None:
-        """Return the compiled predictor, or None where there is none for these rows."""
-        parts = self.X_fit_, self.support_, self.kernel, self.gamma_
-        predictor = packed(self, parts, lambda: predictor_of(self.support_vectors_, self.kernel_))
-        return predictor if predictor is not None and predictor.takes(X) else None
+        if (predictor := kernel_predictor(self, rows.X)) is not None and predictor.has_bounded(rows.X):
+            return decisions_for_labels(self, predictor, self._decide, rows.X)
+        return self._decide(rows)
 
     def _decide_by(self, rows: AnyRows, coefficients: Array) -> Array:
         if self.kernel == "precomputed":
