@@ -12,7 +12,7 @@ from residual_losses import LOSSES, every_loss
 from scipy.optimize import lsq_linear
 
 import marginpath as mp
-from marginpath.solvers.residual import sweeps
+from marginpath.solvers.residual import sweeps, working_sets
 from marginpath.solvers.residual.compiled import plan, steps_in_set
 from marginpath.solvers.residual.interior import minimise_in_box
 
@@ -168,6 +168,20 @@ def test_a_smooth_kernel_at_a_large_c_is_solved(loss, rng):
     assert path["gap"].max() <= 1e-3
     assert path.last.bound > 1e3
     assert path.last.scores.dtype == np.float64
+
+
+def test_small_sets_of_many_rows_are_as_many_as_it_takes(rng, monkeypatch):
+    """Of 20,000 rows more than 50 sets were needed and no more taken: steps were left unsolved."""
+    monkeypatch.setattr(working_sets, "_SET", 4)
+    X = rng.standard_normal((400, 3))
+    y = np.sin(X[:, 0]) + 0.5 * rng.standard_normal(400)
+    problem = mp.RegressionProblem(mp.Gram.from_kernel(X, "rbf", sigma=1.0), y)
+    gaps = {}
+    for most in (1, 50):
+        solver = mp.ResidualSweeps(mp.EpsilonInsensitive(0.1), sweeps=most)
+        path = mp.run(solver, problem, 8, observe={"gap": lambda problem, state: state.gap})
+        gaps[most] = path["gap"].max()
+    assert gaps[50] <= 1e-3 < gaps[1]
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

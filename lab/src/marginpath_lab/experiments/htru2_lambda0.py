@@ -10,7 +10,7 @@ import numpy as np
 
 import marginpath as mp
 
-from .drawing import BLACK, empty_figure, legend_above, picture_files, tidy
+from .drawing import BLACK, empty_figure, legend_above, picture_files, readable_logarithm, tidy
 from .observing import At
 from .real_runs import largest_eigenvalue, load
 from .settings import PROGRAM, Settings
@@ -133,6 +133,7 @@ def draw(table: list[Way]) -> Any:
         ends = [way.mirror[len(way.mirror) // 20 :].min(), way.mirror.max(), way.margins[-1].max()]
         panel.set(xscale="log", xlabel="updates $t$", ylim=(ends[0], max(ends[1:]) + 0.1 * np.ptp(ends)))
         panel.set_xlim(max(1, len(way.mirror) // 20), len(way.mirror) - 1)
+        readable_logarithm(panel.xaxis)
         panel.set_title(way.name, loc="left", fontsize=10)
         tidy(panel)
     panels[0].set_ylabel("margin")

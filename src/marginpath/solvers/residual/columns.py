@@ -60,7 +60,7 @@ class Columns:
         """Whether the field is f = K a itself."""
         return isinstance(self.space, _Kernel)
 
-    def work(self, tol: float, rounds: int) -> None:
+    def work(self, tol: float, sweeps: int) -> None:
         """Solve on working sets. Rows that are not stored are computed for one column after the other."""
         stop, (low, high) = np.zeros(1, dtype=bool), self.loss.box
 
@@ -71,7 +71,7 @@ class Columns:
             least, most = (np.where(counts, end * np.where(counts, b, 1.0), 0.0) for end in (low, high))
             ridge = np.where(counts, self.loss.curvature / np.where(counts, b, 1.0), 0.0)
             column = Column(y, least, most, ridge, self.loss.insensitivity, a, f)
-            solve(self.problem.gram, column, tol, rounds, stop)
+            solve(self.problem.gram, column, tol, sweeps, stop)
             self.a[:, j], self.field[:, j] = column.a, column.f
 
         workers = parallel.available() if self.problem.gram.matrix is not None else 1

@@ -53,7 +53,7 @@ class ResidualSweeps:
     tol : float
         The relative duality gap wanted; what is reached is ``state.gap``.
     sweeps : int
-        Sweeps or working sets at each λ, at most.
+        Sweeps at each λ, at most; or working sets with as many samples, all sets counted.
     seed : int
         Of the random orders.
 

@@ -39,15 +39,19 @@ class Column(NamedTuple):
     f: np.ndarray
 
 
-def solve(gram: Gram, column: Column, tol: float, rounds: int, stop: np.ndarray) -> None:
-    """Work on sets of samples until the duality gap is at most tol times the primal objective."""
+def solve(gram: Gram, column: Column, tol: float, sweeps: int, stop: np.ndarray) -> None:
+    """Work on sets of samples until the duality gap is at most tol times the primal objective.
+
+    All sets together have at most as many samples as so many sweeps visit: of many rows, one set is few.
+    """
     from .compiled import plan
 
-    spare, before = _SPARE * tol, np.zeros(len(column.a), dtype=bool)
-    for _ in range(rounds):
+    spare, before, left = _SPARE * tol, np.zeros(len(column.a), dtype=bool), sweeps * len(column.a)
+    while left > 0:
         index, eps, objective = plan(*column, tol, _SET)
         if not len(index) or stop[0]:
             return
+        left -= len(index)
         if np.count_nonzero(~before[index]) <= _SAME * len(index):
             spare /= 10  # at a large C, a small dual error may be a large primal one
         before[:] = False
