@@ -186,3 +186,12 @@ def test_rows_that_overflow_a_sum_are_finite(fitted):
     huge = np.full((1, 3), 1e308)
     assert is_plain(clf, huge)
     assert clf.decision_function(huge) == clf.intercept_
+
+
+@pytest.mark.parametrize("row", [0, 9_999])
+def test_bad_rows_are_found_among_many(fitted, row):
+    clf, _ = fitted
+    X = rows(10_000, 3)
+    X[row, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        clf.predict(X)

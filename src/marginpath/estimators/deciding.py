@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from sklearn import get_config
 from sklearn.utils import get_tags
 
-from ..arrays import all_finite
+from ..arrays import all_finite, blocks
 from ..gram.samples import AnyRows, rows_of
-from ..parallel import one_blas_thread
+from ..parallel import available, for_all, one_blas_thread
 from ..prediction import Predictor, predictor_of
 from ..validation.columns import Columns, settled
 
@@ -50,7 +50,12 @@ def is_plain(classifier: Any, X: Any) -> bool:
 
 def _is_finite(values: np.ndarray) -> bool:
     """Whether no value is NaN or infinite; of a few rows, without a guard against sums that overflow."""
-    return bool(np.isfinite(values).all()) if values.size < _FEW else all_finite(values)
+    if values.size < _FEW:
+        return bool(np.isfinite(values).all())
+    found: list[bool] = []
+    parts = [values[a:b] for a, b in blocks(len(values), -(-len(values) // available()))]
+    for_all(lambda part: found.append(all_finite(part)), parts, len(parts))
+    return all(found)
 
 
 def packed(classifier: Any, parts: tuple[Any, ...], pack: Callable[[], Predictor | None]) -> Predictor | None:

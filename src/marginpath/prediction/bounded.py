@@ -53,18 +53,19 @@ class BoundedSums:
             self.factors[:d], self.factors[d], self.factors[d + 1] = scaled.T, 1.0, -halves
             largest = np.abs(coef).max(axis=0)
             self.coef = np.concatenate([coef, largest[None]]).T.astype(np.float32)
+        self.room = _ROWS * (d + 2 + min(m, _VECTORS))
+        self.spare: list[np.ndarray] = []  # of threads that came before: to find memory takes long
         self.farthest, self.lost = float(halves.max()), _TINY * (m + float(largest.sum()))
 
     def __call__(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the sums (n, columns) and the bounds (n, 1), in blocks of rows that threads share."""
         out, halves = np.empty((len(X), self.coef.shape[1])), np.empty(len(X))
-        spare: list[np.ndarray] = []  # to find memory takes the system longer than to fill it
 
         def write(part: slice) -> None:
-            memory = spare.pop() if spare else np.empty(_ROWS * (len(self.factors) + _VECTORS), np.float32)
+            memory = self.spare.pop() if self.spare else np.empty(self.room, np.float32)
             with np.errstate(all="ignore"):
                 self._sum(X[part], memory, halves[part], out[part])
-            spare.append(memory)
+            self.spare.append(memory)
 
         parallel.for_each(write, [slice(*ends) for ends in blocks(len(X), _ROWS)], parallel=True)
         with np.errstate(all="ignore"):
