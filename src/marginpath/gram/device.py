@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..arrays import Array, as_floating, blocks, device, namespace, take_rows
-from ..kernels.functions import Biased, Gaussian, Kernel, as_kernel
+from ..kernels.functions import Biased, Gaussian, Kernel, ProductKernel, as_kernel
 from . import fused
 from .base import Gram
 from .fingerprints import fingerprint, row_codes
@@ -44,12 +44,12 @@ class PlainTiles:
 
     def multiply(self, left: Array, right: Array, V: Array) -> Array:
         """Return the products of the blocks; they are summed in the dtype of V."""
-        xp = namespace(V)
+        xp, n = namespace(V), left.shape[0]
         rows = max(1, self.room // (4 * int(xp.finfo(V.dtype).bits) // 8 * right.shape[0]))
-        parts = [
-            xp.astype(self.kernel(left[a:b, :], right), V.dtype, copy=False) @ V
-            for a, b in blocks(left.shape[0], rows)
-        ]
+        block = self.kernel
+        if isinstance(self.kernel, ProductKernel):  # its two sides are made once for all blocks
+            (left, right), block = self.kernel.factors(left, right), self.kernel.block
+        parts = [xp.astype(block(left[a:b, :], right), V.dtype, copy=False) @ V for a, b in blocks(n, rows)]
         return parts[0] if len(parts) == 1 else xp.concat(parts)
 
 
