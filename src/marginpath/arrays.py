@@ -91,9 +91,9 @@ def take_columns(array: Array, index: np.ndarray) -> Array:
 
     Evenly spaced columns are a slice: no index has to go to a GPU, which would wait for all it has to do.
     """
-    xp, steps = namespace(array), np.unique(np.diff(index))
-    if len(steps) == 1 and steps[0] > 0:
-        return xp.asarray(array[..., int(index[0]) : int(index[-1]) + 1 : int(steps[0])], copy=True)
+    xp, step = namespace(array), int(index[1] - index[0]) if len(index) > 1 else 1
+    if len(index) and step > 0 and np.all(np.diff(index) == step):
+        return xp.asarray(array[..., int(index[0]) : int(index[-1]) + 1 : step], copy=True)
     return xp.take(array, xp.asarray(index, device=device(array)), axis=-1)
 
 

@@ -12,7 +12,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .arrays import Array, to_numpy
-from .certificates.bounds import duality_gap, estimated_margin_bounds, state_margin_bounds
+from .certificates.bounds import (
+    dual_and_loss,
+    duality_gap,
+    estimated_margin_bounds,
+    state_margin_bounds,
+)
 from .files.records import register
 from .losses import Loss, ResidualLoss
 from .problem import Problem
@@ -97,10 +102,10 @@ def gap(problem: Problem, state: State) -> Array:
     objectives counts, also where λ_t = 0. With an intercept, ``|Σ y_i u_i| / Σ |u_i|`` counts if it is more.
     """
     xp = problem.xp
-    squared = problem.squared_norm(state.u, state.scores)
-    absolute = duality_gap(problem, state)
+    squared, margins = problem.squared_norm(state.u, state.scores), problem.margins(state.scores)
+    absolute = squared + dual_and_loss(problem, state, margins)
     dual = -squared / 2 - xp.sum(state.u, axis=0)
-    least = functional_margin(problem, state)
+    least = problem.smallest(margins)
     separated = _ratio(problem, squared / 2, xp.where(least > 0, least**2, xp.zeros_like(least)))
     primal = dual + absolute
     primal = xp.where((least > 0) & (separated < primal), separated, primal)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, as_floating, blocks, device, namespace, to_numpy
+from ..arrays import Array, as_floating, beside, blocks, device, namespace, to_numpy
 from ..kernels.functions import as_kernel
 from ..parallel import one_blas_thread
 from .compensated import compensated_product, relative_error
@@ -34,13 +34,14 @@ SLACK = 1.001
 
 
 class Enclosure(NamedTuple):
-    """What is certain of K V, as NumPy arrays: its entries, and √(VᵀK V) for every column of V.
+    """What is certain of K V: its entries, and √(VᵀK V) for every column of V.
 
     Entry (i, j) is within ``error[i, j]`` of ``product[i, j]``, the root between ``low[j]`` and ``high[j]``.
+    The entries are where V is, the roots in NumPy.
     """
 
-    product: np.ndarray
-    error: np.ndarray
+    product: Array
+    error: Array
     low: np.ndarray
     high: np.ndarray
 
@@ -280,6 +281,8 @@ class Gram(ABC):
         parts = [xp.take(self.rows(index[a:b]), columns, axis=1) for a, b in blocks(len(index), 256)]
         return xp.concat(parts)
 
+    #: Whether :meth:`enclose` takes arrays beside the entries too, and leaves what is of their size there.
+    encloses_in_place: bool = False
     #: Where coordinate sweeps keep their fields: of the samples, of the features, or of those on a cluster.
     space: Literal["samples", "features", "cluster"] = "samples"
     #: X, where the matrix is X Xᵀ and X is what is kept.
@@ -327,7 +330,7 @@ class Gram(ABC):
     def product_with_error(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return K V in float64, and how far off its entries are, for V (n, k) with ``√K_ii |V_i| ≤ 1``."""
 
-    def enclose(self, V: np.ndarray) -> Enclosure:
+    def enclose(self, V: Array) -> Enclosure:
         """Return K V and √(VᵀK V) with certain bounds, for V (n, k) with ``√K_ii |V_i| ≤ 1``."""
         scores, error = self.product_with_error(V)
         terms, every = V * scores, np.ones(len(V))
@@ -337,9 +340,13 @@ class Gram(ABC):
         high = np.sqrt(np.maximum(squared, 0) + SLACK * spread)
         return Enclosure(scores, error, low, high)
 
-    def length(self, V: np.ndarray) -> np.ndarray:
+    def length(self, V: Array) -> np.ndarray:
         """Return ``Σ_i √K_ii |V_i|`` per column, rounded up."""
-        return np.asarray(SLACK * (self.roots @ np.abs(V)))
+        return np.asarray(SLACK * to_numpy(self.roots_beside(V) @ abs(V)))
+
+    def roots_beside(self, V: Array) -> Array:
+        """Return √K_ii, rounded up, in float64 and beside V."""
+        return beside(self.roots, V)
 
     @abstractmethod
     def cross(self, Z: Array) -> Any:
