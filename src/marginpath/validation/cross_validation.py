@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, take_columns, to_numpy
+from ..arrays import Array, take_columns, take_rows, to_numpy
 from ..certificates.bounds import estimated_margin_bounds
 from ..gram.base import Gram
 from ..gram.landmarks import landmark_observer
@@ -25,7 +25,7 @@ from ..path.stopping import NoImprovement
 from ..problem import Problem
 from ..solvers import CoordinateDescent, Solver
 from ..solvers.base import State
-from .columns import columns_for
+from .columns import class_codes, columns_for
 from .proper import enough_rows, log_loss
 from .scores import OutOfFold
 from .splits import held_out_samples
@@ -201,7 +201,7 @@ class PathValidation:
         if selection not in SELECTIONS:
             raise ValueError(f"selection must be one of {', '.join(SELECTIONS)}, got {selection!r}.")
         labels = to_numpy(y)
-        self.classes, codes = np.unique(labels, return_inverse=True)
+        self.classes, codes = class_codes(labels)
         if labels.shape != (gram.shape[0],) or len(self.classes) < 2:
             raise ValueError(
                 f"y must hold one label for each of the {gram.shape[0]} samples and at least two classes, "
@@ -212,7 +212,7 @@ class PathValidation:
             raise ValueError("selection='one_se' needs at least two folds to tell an error; there is one.")
         self.selection = selection
         columns = columns_for(len(self.classes), multi_class)
-        self.signs = signs = columns.signs(codes)
+        self.signs = signs = columns.signs(codes).astype(np.int8)  # ±1 and 0: of many rows they are many
         labels_of_folds = fold_columns(signs, splits, whole)
         self.problem = Problem(gram, labels_of_folds, sample_weight, intercept=intercept)
         self.model_columns = len(splits) + (len(splits) + 1) * np.arange(signs.shape[1])
@@ -268,7 +268,8 @@ class PathValidation:
             return int(equals[0])
         some, weight = enough_rows(len(self.signs)), self.judge.weight
         signs, weight = self.signs[some], None if weight is None else weight[some]
-        decisions = (path.rows.at("out_of_fold", t + 1)[some] for t in equals)
+        decisions = (path.rows.where_kept("out_of_fold", t + 1) for t in equals)
+        decisions = (each if isinstance(some, slice) else take_rows(each, some) for each in decisions)
         losses = np.array([log_loss(decision, signs, weight) for decision in decisions])
         return int(equals[np.argmax(losses <= losses.min() + 1e-7)])  # at first, u only grows by a factor
 
@@ -302,7 +303,13 @@ class PathValidation:
 
     def _offset(self, problem: Problem, state: State) -> Array:
         """Return what the decision values of the models of all the data have beyond the kernel's part."""
-        return -take_columns(getattr(state, "offset", problem.xp.zeros_like(state.bound)), self.model_columns)
+        if not hasattr(state, "offset"):
+            return self._no_offset
+        return -take_columns(state.offset, self.model_columns)
+
+    @cached_property
+    def _no_offset(self) -> Array:
+        return -take_columns(self.problem.xp.zeros_like(self.problem.box_scale), self.model_columns)
 
     def _margin_bounds(self, problem: Problem, state: State) -> Array:
         """Estimate the bounds on the maximum margin of the models of all the data."""
