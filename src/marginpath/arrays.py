@@ -13,14 +13,19 @@ import scipy.sparse as sp
 Array: TypeAlias = Any
 
 _NUMPY: Any = array_api_compat.array_namespace(np.empty(0))
+_NAMESPACES: dict[type, Any] = {np.ndarray: _NUMPY}
 
 
 def namespace(*arrays: Array) -> Any:
     """Array-API namespace of the arrays; plain sequences and sparse matrices belong to NumPy."""
-    if all(type(a) is np.ndarray for a in arrays):  # asked several times a step
-        return _NUMPY
+    kinds = {type(a) for a in arrays}
+    if len(kinds) == 1 and (known := _NAMESPACES.get(*kinds)) is not None:  # asked several times a step
+        return known
     found = [a for a in arrays if array_api_compat.is_array_api_obj(a)]
-    return array_api_compat.array_namespace(*found) if found else _NUMPY
+    xp = array_api_compat.array_namespace(*found) if found else _NUMPY
+    if len(kinds) == 1 and found:
+        _NAMESPACES[kinds.pop()] = xp
+    return xp
 
 
 def device(array: Array) -> Any:

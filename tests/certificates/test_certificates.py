@@ -163,8 +163,8 @@ def test_bounds_are_proved_where_the_features_are(exponent, intercept):
         for asarray in (np.asarray, array_api_strict.asarray)
     )
     expected = mp.margin_bounds(here, u)
-    assert there.gram.encloses_in_place
-    assert not here.gram.encloses_in_place
+    assert here.gram.roots_there is None
+    assert there.gram.roots_there is not None
     for ours, numpys in zip(mp.margin_bounds(there, u), expected, strict=True):
         np.testing.assert_allclose(np.asarray(ours), numpys, rtol=1e-12)
 

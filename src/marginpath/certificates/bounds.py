@@ -80,11 +80,16 @@ def estimated_margin_bounds(problem: Problem, state: State) -> tuple[Array, Arra
     v = xp.where(problem.counts, xp.maximum(-state.u, zero), zero)
     scores = state.scores - getattr(state, "offset", 0.0)  # an intercept is no part of K(Y∘u)
     squared, total = problem.squared_norm(-v, scores), xp.sum(v, axis=0)
+    return estimated_ends(squared, total, problem.smallest_margin(problem.margins(scores)), problem)
+
+
+def estimated_ends(squared: Array, total: Array, smallest: Array, problem: Problem) -> tuple[Array, Array]:
+    """Return min_i m_i / ‖w‖ and ‖w‖ / Σ v_i, from ‖w‖², Σ v_i and min_i m_i of every column."""
+    xp, one, cap = problem.xp, problem.number(1.0), problem.largest_margin
     norm = xp.sqrt(xp.maximum(squared, xp.zeros_like(squared)))
-    one, cap = xp.ones_like(norm), problem.largest_margin
-    lower = problem.smallest_margin(problem.margins(scores)) / xp.where(norm > 0, norm, one)
-    upper = norm / xp.where(total > 0, total, one)
-    return xp.where(norm > 0, lower, 0 * norm), xp.minimum(xp.where(total > 0, upper, cap), cap)
+    is_some, has_mass = norm > 0, total > 0
+    lower, upper = smallest / xp.where(is_some, norm, one), norm / xp.where(has_mass, total, one)
+    return xp.where(is_some, lower, 0 * norm), xp.minimum(xp.where(has_mass, upper, cap), cap)
 
 
 @register
@@ -147,17 +152,18 @@ class MarginProofs:
 def _enclosable(problem: Problem, u: Array) -> Array:
     """Return u where the Gram matrix can enclose a product with it: beside its entries, or in NumPy."""
     gram = problem.gram
-    return gram.xp.asarray(u, device=gram.device) if gram.encloses_in_place else to_numpy(u)
+    return to_numpy(u) if gram.roots_there is None else gram.xp.asarray(u, device=gram.device)
 
 
 @one_blas_thread()
 def _proved(problem: Problem, u: Array) -> tuple[np.ndarray, np.ndarray]:
     """Return the two ends for u ≤ 0: any v ≥ 0 proves, so that v may be scaled and cut."""
     gram, xp, n = problem.gram, namespace(u), u.shape[0]
-    roots, every = gram.roots_beside(u)[:, None], xp.ones(n, dtype=xp.float64, device=device(u))
+    roots = (gram.roots if gram.roots_there is None else gram.roots_there)[:, None]
+    every = xp.ones(n, dtype=xp.float64, device=device(u))
     zero, infinity = (xp.asarray(x, dtype=xp.float64, device=device(u)) for x in (0.0, math.inf))
-    beside_u = (x if gram.encloses_in_place else to_numpy(x) for x in (problem.Y, problem.mass, u))
-    Y, mass, u = (xp.reshape(xp.astype(x, xp.float64), (n, -1)) for x in beside_u)
+    parts = (_enclosable(problem, x) for x in (problem.Y, problem.mass, u))
+    Y, mass, u = (xp.reshape(xp.astype(x, xp.float64), (n, -1)) for x in parts)
     counts, relative = mass > 0, relative_error(n)
     v = xp.where(counts & (roots > _SHORTEST), -u, zero)
     v = xp.where(xp.all(xp.isfinite(v), axis=0), v, zero)

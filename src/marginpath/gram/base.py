@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, as_floating, beside, blocks, device, namespace, to_numpy
+from ..arrays import Array, as_floating, blocks, device, namespace, to_numpy
 from ..kernels.functions import as_kernel
 from ..parallel import one_blas_thread
 from .compensated import compensated_product, relative_error
@@ -34,10 +34,9 @@ SLACK = 1.001
 
 
 class Enclosure(NamedTuple):
-    """What is certain of K V: its entries, and √(VᵀK V) for every column of V.
+    """What is certain of K V: its entries, where V is, and √(VᵀK V) for every column of V, in NumPy.
 
     Entry (i, j) is within ``error[i, j]`` of ``product[i, j]``, the root between ``low[j]`` and ``high[j]``.
-    The entries are where V is, the roots in NumPy.
     """
 
     product: Array
@@ -281,8 +280,7 @@ class Gram(ABC):
         parts = [xp.take(self.rows(index[a:b]), columns, axis=1) for a, b in blocks(len(index), 256)]
         return xp.concat(parts)
 
-    #: Whether :meth:`enclose` takes arrays beside the entries too, and leaves what is of their size there.
-    encloses_in_place: bool = False
+    roots_there: Array | None = None  #: √K_ii beside the entries, where :meth:`enclose` takes arrays there
     #: Where coordinate sweeps keep their fields: of the samples, of the features, or of those on a cluster.
     space: Literal["samples", "features", "cluster"] = "samples"
     #: X, where the matrix is X Xᵀ and X is what is kept.
@@ -337,16 +335,11 @@ class Gram(ABC):
         squared = compensated_product(terms, every)
         spread = compensated_product(np.abs(V) * error + 2 * relative_error(len(V)) * np.abs(terms), every)
         low = np.sqrt(np.maximum(squared - SLACK * spread, 0))
-        high = np.sqrt(np.maximum(squared, 0) + SLACK * spread)
-        return Enclosure(scores, error, low, high)
+        return Enclosure(scores, error, low, np.sqrt(np.maximum(squared, 0) + SLACK * spread))
 
     def length(self, V: Array) -> np.ndarray:
         """Return ``Σ_i √K_ii |V_i|`` per column, rounded up."""
-        return np.asarray(SLACK * to_numpy(self.roots_beside(V) @ abs(V)))
-
-    def roots_beside(self, V: Array) -> Array:
-        """Return √K_ii, rounded up, in float64 and beside V."""
-        return beside(self.roots, V)
+        return np.asarray(SLACK * (self.roots @ np.abs(V)))
 
     @abstractmethod
     def cross(self, Z: Array) -> Any:

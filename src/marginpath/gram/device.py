@@ -9,13 +9,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..arrays import Array, as_floating, blocks, device, namespace, take_rows
-from ..kernels.functions import Biased, Gaussian, Kernel, ProductKernel, as_kernel
+from ..kernels.functions import Biased, Gaussian, Kernel, as_kernel
 from . import fused
 from .base import Gram
 from .fingerprints import fingerprint, row_codes
 from .gpu import is_out_of_memory, torch_device
 from .precision import as_precision
-from .tiled import kernel_product, kernel_roots, kernel_rounding
+from .tiled import kernel_product, kernel_roots, kernel_rounding, sides_of
 
 _DIAGONAL = 256
 
@@ -46,9 +46,7 @@ class PlainTiles:
         """Return the products of the blocks; they are summed in the dtype of V."""
         xp, n = namespace(V), left.shape[0]
         rows = max(1, self.room // (4 * int(xp.finfo(V.dtype).bits) // 8 * right.shape[0]))
-        block = self.kernel
-        if isinstance(self.kernel, ProductKernel):  # its two sides are made once for all blocks
-            (left, right), block = self.kernel.factors(left, right), self.kernel.block
+        left, right, block = sides_of(self.kernel, left, right)
         parts = [xp.astype(block(left[a:b, :], right), V.dtype, copy=False) @ V for a, b in blocks(n, rows)]
         return parts[0] if len(parts) == 1 else xp.concat(parts)
 

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from ..arrays import Array, as_floating, beside, blocks, device, namespace, take_rows, to_numpy
 from ..kernels.functions import Linear, squared_norms
 from ..parallel import for_each
-from .base import Enclosure, Gram, matching
+from .base import SLACK, Enclosure, Gram, matching
 from .compensated import compensated_product, relative_error
 from .fingerprints import fingerprint, row_codes
 from .products import product, transposed_product
@@ -95,24 +95,30 @@ class LinearGram(Gram):
     @cached_property
     def roots(self) -> np.ndarray:
         """‖x_i‖, rounded up, in float64; rows are scaled, so that nothing under- or overflows."""
-        if self.encloses_in_place:
-            return to_numpy(self._roots_there)
+        if self._stays:
+            return to_numpy(self.roots_there)
         with np.errstate(over="ignore"):
             return np.concatenate([np.ldexp(_norms(part), exponent) for part, exponent in self._parts()])
 
-    @property
-    def encloses_in_place(self) -> bool:  # type: ignore[override]
-        """Whether X is elsewhere than in NumPy, in float32 or less: squares in float64 need no scaling."""
+    @cached_property
+    def roots_there(self) -> Array | None:  # type: ignore[override]
+        """The same where X is, unless that is NumPy, or X is in float64, whose squares may overflow."""
+        if not self._stays:
+            return None
+        return self.xp.concat([_rounded_up_norms(part) for part, _ in self._parts()])
+
+    @cached_property
+    def _stays(self) -> bool:
         here = isinstance(self.X, np.ndarray) or sp.issparse(self.X)
         return not here and bool(self.dtype == self.xp.float32)
 
-    @cached_property
-    def _roots_there(self) -> Array:
-        return self.xp.concat([_rounded_up_norms(part) for part, _ in self._parts()])
-
-    def roots_beside(self, V: Array) -> Array:
-        """Return ‖x_i‖, rounded up, in float64 and beside V."""
-        return self.roots if isinstance(V, np.ndarray) else self._roots_there
+    def length(self, V: Array) -> np.ndarray:
+        """Return ``Σ_i ‖x_i‖ |V_i|`` per column, rounded up."""
+        return (
+            super().length(V)
+            if isinstance(V, np.ndarray)
+            else np.asarray(SLACK * to_numpy(self.roots_there @ abs(V)))
+        )
 
     @property
     def resolution(self) -> float:
@@ -141,9 +147,10 @@ class LinearGram(Gram):
         lost = relative_error(V.shape[0]) * self.length(V)
         spread = lost + (self.X.shape[1] + 2) * _EPS * norm_bounds(w, lost)[1]
         if not isinstance(V, np.ndarray):
-            there, xp = beside(w, V), self.xp
+            there, roots, xp = beside(w, V), self.roots_there, self.xp
+            assert roots is not None
             scores = xp.concat([part @ there for part, _ in self._parts()])
-            error = self._roots_there[:, None] * beside(spread, V)[None, :] + _TINY
+            error = roots[:, None] * beside(spread, V)[None, :] + _TINY
             return Enclosure(scores, error, *norm_bounds(w, lost))
         products, errors = [], []
         for part, exponent in self._parts():
@@ -157,10 +164,10 @@ class LinearGram(Gram):
         Numbers in float32 need no scaling: where they are on a GPU, they stay there.
         """
         (n, d), xp = self.X.shape, self.xp
-        room = _DEVICE_BLOCK if self.encloses_in_place else _BLOCK
+        room = _DEVICE_BLOCK if self._stays else _BLOCK
         for a, b in blocks(n, max(1, room // max(d, 1))):
             part = self.X[a:b, :]
-            if self.encloses_in_place:
+            if self._stays:
                 part, exponent = xp.astype(part, xp.float64), np.zeros(b - a, dtype=int)
             elif sp.issparse(part):
                 part = part.astype(np.float64)

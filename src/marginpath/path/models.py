@@ -49,6 +49,8 @@ class PackedDual:
         u.ravel()[self.index] = self.values
         return u
 
+    where_kept = unpack
+
 
 @dataclass(frozen=True)
 class KeptDual:
@@ -60,6 +62,10 @@ class KeptDual:
     def unpack(self, mass: np.ndarray) -> np.ndarray:
         """Return u, as a NumPy array."""
         return to_numpy(self.values)
+
+    def where_kept(self, mass: np.ndarray) -> Array:
+        """Return u."""
+        return self.values
 
 
 @register
@@ -105,8 +111,7 @@ class ModelHistory:
 
     def where_kept(self, step: int) -> Array:
         """Return the same where it was kept: on a GPU, if the path ran there."""
-        model = self.packed[self._row(step)]
-        return model.values if isinstance(model, KeptDual) else model.unpack(self.mass)
+        return self.packed[self._row(step)].where_kept(self.mass)
 
     def bound(self, step: int) -> float:
         """Return 1/λ of that step, the largest of the columns."""

@@ -189,8 +189,11 @@ class Problem:
         return self.xp.where(self.counts, self.mass, self.number(1.0))
 
     def number(self, value: float) -> Array:
-        """Return a number as an array of no dimension: it costs no pass over the samples."""
-        return self.xp.full((), value, dtype=self.gram.dtype, device=self.gram.device)
+        """Return a number as an array of no dimension, made once: it costs no pass over the samples."""
+        made: dict[float, Array] = self.__dict__.setdefault("_made", {})
+        if value not in made:
+            made[value] = self.xp.full((), value, dtype=self.gram.dtype, device=self.gram.device)
+        return made[value]
 
     def box_size(self, size: float) -> Array:
         """Return b_t s_j for every column, infinite where the dtype cannot hold it."""
@@ -242,7 +245,7 @@ class Problem:
     def on(self, gram: Gram) -> Problem:
         """Return the same problem on another Gram matrix of the same samples."""
         other = copy.copy(self)
-        for name in ("roots", "smallest_root", "largest_margin", "packed", "_largest_size"):  # of the other
+        for name in ("roots", "smallest_root", "largest_margin", "packed", "_largest_size", "_made"):
             other.__dict__.pop(name, None)
         other.gram = gram
         return other

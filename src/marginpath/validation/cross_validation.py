@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, take_columns, take_rows, to_numpy
-from ..certificates.bounds import estimated_margin_bounds
+from ..arrays import Array, is_numpy, take_columns, take_rows, to_numpy
+from ..certificates.bounds import estimated_ends, estimated_margin_bounds
 from ..gram.base import Gram
 from ..gram.landmarks import landmark_observer
-from ..metrics import Metric, gap
+from ..metrics import Metric, gap, gap_and_sums
 from ..path.models import ModelHistory
 from ..path.path import Path
 from ..path.run import Callback, Rule, resume, run
@@ -293,7 +293,7 @@ class PathValidation:
         return {
             **loss,
             "bound": largest_bound,
-            "gap": _largest_gap,
+            "gap": self._largest_gap,
             "offset": self._offset,
             "scores": self.judge.scores,
             "estimated_margin_bounds": self._margin_bounds,
@@ -312,12 +312,34 @@ class PathValidation:
         return -take_columns(self.problem.xp.zeros_like(self.problem.box_scale), self.model_columns)
 
     def _margin_bounds(self, problem: Problem, state: State) -> Array:
-        """Estimate the bounds on the maximum margin of the models of all the data."""
+        """Estimate the bounds on the maximum margin of the models of all the data.
+
+        Beside NumPy, the gap of the state has summed up all that they take.
+        """
+        if not (is_numpy(state.u) or problem.intercept):
+            sums = take_columns(problem.xp.stack(self._gap_and_sums(problem, state)[1]), self.model_columns)
+            return problem.xp.stack(estimated_ends(sums[0, :], -sums[1, :], sums[2, :], self.models_alone))
         u, scores, bound = (take_columns(x, self.model_columns) for x in (state.u, state.scores, state.bound))
         if hasattr(state, "offset"):
             scores = scores - take_columns(state.offset, self.model_columns)
         part = State(t=state.t, u=u, scores=scores, bound=bound)
         return problem.xp.stack(estimated_margin_bounds(self.models_alone, part))
+
+    def _largest_gap(self, problem: Problem, state: State) -> Array:
+        """Return the largest gap of the columns, by the samples that count in them."""
+        if problem.packed is None:
+            return problem.xp.max(self._gap_and_sums(problem, state)[0])
+        index, problem = problem.packed
+        u, scores = (np.take_along_axis(values, index, axis=0) for values in (state.u, state.scores))
+        return problem.xp.max(gap(problem, State(t=state.t, u=u, scores=scores, bound=state.bound)))
+
+    def _gap_and_sums(self, problem: Problem, state: State) -> tuple[Array, tuple[Array, Array, Array]]:
+        """Return both; those of the last state are known."""
+        if self._summed is None or self._summed[0] is not state:
+            self._summed = state, gap_and_sums(problem, state)
+        return self._summed[1]
+
+    _summed: tuple[State, tuple[Array, tuple[Array, Array, Array]]] | None = None
 
     @cached_property
     def models_alone(self) -> Problem:
@@ -354,15 +376,6 @@ def fold_columns(signs: np.ndarray, splits: list[np.ndarray], whole: bool = True
     for j, test in enumerate(splits):
         columns[test, :, j] = 0
     return columns.reshape(len(signs), -1)
-
-
-def _largest_gap(problem: Problem, state: State) -> Array:
-    """Return the largest gap of the columns, by the samples that count in them."""
-    if problem.packed is not None:
-        index, problem = problem.packed
-        u, scores = (np.take_along_axis(values, index, axis=0) for values in (state.u, state.scores))
-        state = State(t=state.t, u=u, scores=scores, bound=state.bound)
-    return problem.xp.max(gap(problem, state))
 
 
 def largest_bound(problem: Problem, state: State) -> Array:
