@@ -6,6 +6,7 @@ import pytest
 from naive import random_problem
 
 import marginpath as mp
+from marginpath.arrays import take_columns
 
 
 def strict(x):
@@ -86,3 +87,10 @@ def test_float32_stays_float32(asarray, name):
     last = mp.run(mp.DualDescent(mp.PowerDecay(1.0), mp.Inertia(3)), problem, 10).last
     dtypes = {str(x.dtype).rpartition(".")[2] for x in [gram.diagonal, *last.arrays().values()]}
     assert dtypes == {"float32"}
+
+
+@pytest.mark.parametrize("asarray", [np.asarray, *LIBRARIES])
+@pytest.mark.parametrize("index", [[4], [1, 3, 5], [5, 3, 1], [0, 1, 5], [2, 2], []])
+def test_columns_that_are_taken(asarray, index):
+    values, index = np.arange(12.0).reshape(2, 6), np.array(index, dtype=int)
+    np.testing.assert_array_equal(np.asarray(take_columns(asarray(values), index)), values[:, index])

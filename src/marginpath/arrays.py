@@ -13,14 +13,19 @@ import scipy.sparse as sp
 Array: TypeAlias = Any
 
 _NUMPY: Any = array_api_compat.array_namespace(np.empty(0))
+_NAMESPACES: dict[type, Any] = {np.ndarray: _NUMPY}
 
 
 def namespace(*arrays: Array) -> Any:
     """Array-API namespace of the arrays; plain sequences and sparse matrices belong to NumPy."""
-    if all(type(a) is np.ndarray for a in arrays):  # asked several times a step
-        return _NUMPY
+    kinds = {type(a) for a in arrays}
+    if len(kinds) == 1 and (known := _NAMESPACES.get(*kinds)) is not None:  # asked several times a step
+        return known
     found = [a for a in arrays if array_api_compat.is_array_api_obj(a)]
-    return array_api_compat.array_namespace(*found) if found else _NUMPY
+    xp = array_api_compat.array_namespace(*found) if found else _NUMPY
+    if len(kinds) == 1 and found:
+        _NAMESPACES[kinds.pop()] = xp
+    return xp
 
 
 def device(array: Array) -> Any:
@@ -91,9 +96,9 @@ def take_columns(array: Array, index: np.ndarray) -> Array:
 
     Evenly spaced columns are a slice: no index has to go to a GPU, which would wait for all it has to do.
     """
-    xp, steps = namespace(array), np.unique(np.diff(index))
-    if len(steps) == 1 and steps[0] > 0:
-        return xp.asarray(array[..., int(index[0]) : int(index[-1]) + 1 : int(steps[0])], copy=True)
+    xp, step = namespace(array), int(index[1] - index[0]) if len(index) > 1 else 1
+    if len(index) and step > 0 and np.all(np.diff(index) == step):
+        return xp.asarray(array[..., int(index[0]) : int(index[-1]) + 1 : step], copy=True)
     return xp.take(array, xp.asarray(index, device=device(array)), axis=-1)
 
 

@@ -12,7 +12,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .arrays import Array, to_numpy
-from .certificates.bounds import duality_gap, estimated_margin_bounds, state_margin_bounds
+from .certificates.bounds import (
+    dual_and_loss,
+    duality_gap,
+    estimated_margin_bounds,
+    state_margin_bounds,
+)
 from .files.records import register
 from .losses import Loss, ResidualLoss
 from .problem import Problem
@@ -96,20 +101,25 @@ def gap(problem: Problem, state: State) -> Array:
     Where every margin is positive, w over the smallest of them has no loss at all: the lower one of the two
     objectives counts, also where λ_t = 0. With an intercept, ``|Σ y_i u_i| / Σ |u_i|`` counts if it is more.
     """
+    return gap_and_sums(problem, state)[0]
+
+
+def gap_and_sums(problem: Problem, state: State) -> tuple[Array, tuple[Array, Array, Array]]:
+    """Return the :func:`gap`, and of what it is computed: ‖w‖², Σ u_i and min_i m_i, per column."""
     xp = problem.xp
-    squared = problem.squared_norm(state.u, state.scores)
-    absolute = duality_gap(problem, state)
-    dual = -squared / 2 - xp.sum(state.u, axis=0)
-    least = functional_margin(problem, state)
-    separated = _ratio(problem, squared / 2, xp.where(least > 0, least**2, xp.zeros_like(least)))
+    squared, margins = problem.squared_norm(state.u, state.scores), problem.margins(state.scores)
+    absolute, total = squared + dual_and_loss(problem, state, margins), xp.sum(state.u, axis=0)
+    dual, least = -squared / 2 - total, problem.smallest(margins)
+    sums, is_positive = (squared, total, least), least > 0
+    separated = _ratio(problem, squared / 2, xp.where(is_positive, least**2, xp.zeros_like(least)))
     primal = dual + absolute
-    primal = xp.where((least > 0) & (separated < primal), separated, primal)
-    one, finite = xp.ones_like(primal), primal < float("inf")
+    primal = xp.where(is_positive & (separated < primal), separated, primal)
+    one, finite = problem.number(1.0), primal < float("inf")
     relative = xp.where(finite, _ratio(problem, xp.where(finite, primal - dual, one), primal), one)
     if not problem.intercept:
-        return relative
+        return relative, sums
     untied = xp.abs(xp.sum(problem.Y * state.u, axis=0))
-    return xp.maximum(relative, _ratio(problem, untied, -xp.sum(state.u, axis=0)))
+    return xp.maximum(relative, _ratio(problem, untied, -total)), sums
 
 
 @register
@@ -243,5 +253,5 @@ def _ratio(problem: Problem, numerator: Array, denominator: Array) -> Array:
     """Divide, with 0 where the denominator is 0."""
     xp = problem.xp
     positive = denominator > 0
-    safe = xp.where(positive, denominator, xp.ones_like(denominator))
-    return xp.where(positive, numerator / safe, xp.zeros_like(denominator))
+    safe = xp.where(positive, denominator, problem.number(1.0))
+    return xp.where(positive, numerator / safe, problem.number(0.0))

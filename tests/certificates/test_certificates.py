@@ -1,3 +1,4 @@
+import array_api_strict
 import numpy as np
 import pytest
 from hypothesis import given
@@ -148,3 +149,29 @@ def test_bounds_with_an_intercept_bracket_its_maximum_margin():
         estimated = mp.certificates.bounds.estimated_margin_bounds(problem, state)
         np.testing.assert_allclose(estimated, proved, rtol=1e-6)
     np.testing.assert_allclose(proved, margin, rtol=1e-3)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("exponent", [-30, 0, 30])
+def test_bounds_are_proved_where_the_features_are(exponent, intercept):
+    rng = np.random.default_rng(0)
+    Y = rng.choice([-1.0, 0.0, 1.0], (300, 3))
+    X = ((rng.standard_normal((300, 5)) + 4 * Y[:, :1]) * 2.0**exponent).astype(np.float32)
+    u = -rng.exponential(size=(300, 3)) * (rng.random((300, 3)) < 0.5) * 10.0**-exponent
+    here, there = (
+        mp.Problem(mp.Gram.linear(asarray(X)), Y, intercept=intercept)
+        for asarray in (np.asarray, array_api_strict.asarray)
+    )
+    expected = mp.margin_bounds(here, u)
+    assert here.gram.roots_there is None
+    assert there.gram.roots_there is not None
+    for ours, numpys in zip(mp.margin_bounds(there, u), expected, strict=True):
+        np.testing.assert_allclose(np.asarray(ours), numpys, rtol=1e-12)
+
+
+def test_models_stay_where_they_are_until_they_are_asked_for():
+    xp, data = array_api_strict, mp.datasets.toy()
+    gram = mp.Gram.linear(xp.asarray(data.X.astype(np.float32)))
+    path = mp.run(mp.DualDescent(mp.PowerDecay(4.0)), mp.Problem(gram, data.y), 5, models=True)
+    assert isinstance(path.models.where_kept(5), type(xp.ones(1)))
+    np.testing.assert_array_equal(np.asarray(path.models.where_kept(5)), path.models.u(5))

@@ -7,7 +7,14 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import brier_score_loss
 
 import marginpath as mp
-from marginpath.estimators.calibration import Coupling, Isotonic, Temperature, brier, fit_calibrator
+from marginpath.estimators.calibration import (
+    ConformalScores,
+    Coupling,
+    Isotonic,
+    Temperature,
+    brier,
+    fit_calibrator,
+)
 from marginpath.files.objects import pack, unpack
 
 
@@ -135,3 +142,11 @@ def test_only_the_chosen_step_has_probabilities_and_sets(calibration):
     assert not hasattr(other, "predict_set")
     np.testing.assert_array_equal(clf.at(clf.step_).predict_set(X), clf.predict_set(X))
     assert not hasattr(mp.MarginPathClassifier(stopping=None, max_iter=5).fit(X, y), "predict_set")
+
+
+def test_scores_without_weights_are_those_of_equal_ones(rng):
+    scores = rng.standard_normal(50).round(1)
+    plain, weighted = ConformalScores.of(scores, np.ones(50)), ConformalScores.of(scores, np.full(50, 2.0))
+    np.testing.assert_array_equal(plain.scores, weighted.scores)
+    np.testing.assert_array_equal(2 * plain.mass, weighted.mass)
+    assert 2 * plain.new == weighted.new

@@ -72,6 +72,13 @@ def test_equal_rows_are_one_landmark():
     assert gram.trace_error < 1e-5
 
 
+def test_equal_rows_are_one_landmark_in_any_library():
+    X = np.repeat(np.arange(7.0)[:, None], 30, axis=0)
+    gram = mp.Gram.landmarks(strict.asarray(X), mp.Gaussian(1.0), 50)
+    assert len(gram.chosen) == 7
+    assert gram.trace_error < 1e-5
+
+
 def test_the_same_seed_has_the_same_landmarks_and_bits(rng):
     X = rng.standard_normal((5000, 4)).astype(np.float32)
     first, again, other = (mp.Gram.landmarks(X, mp.Gaussian(2.0), 50, seed=s) for s in (1, 1, 2))

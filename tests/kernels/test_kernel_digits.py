@@ -11,6 +11,7 @@ from marginpath.gram import fused
 from marginpath.gram.cluster.kernel import kernel_product, kernel_rows
 from marginpath.gram.device import DeviceTiledGram
 from marginpath.gram.tiled import TiledCross
+from marginpath.kernels import distances, functions
 from marginpath.kernels.functions import Biased
 
 DTYPES = [np.float32, np.float64]
@@ -238,3 +239,27 @@ def test_torch(spread, dtype):
     half = mp.Gram.from_kernel(T, mp.Gaussian(1.0), precision="bfloat16").K.float()
     single = X.astype(np.float32)  # as the samples are taken; the kernel is rounded once, at the end
     assert np.max(np.abs(to_numpy(half) - differences(single, single, 1.0))) <= 2.0**-9 + 2.0**-20
+
+
+def test_few_doubtful_entries_are_computed_again_alone(monkeypatch, rng):
+    X = rng.standard_normal((60, 8)).astype(np.float32)
+    X[:4] = 0.01 * X[:4] + [[400], [400], [-400], [-400]]  # close to each other and far from the centre
+    monkeypatch.setattr(distances, "_wide_product", None)
+    assert_accurate(mp.Gaussian(1.0)(strict(X)), X)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_many_doubtful_entries_are_computed_again_some_rows_at_a_time(dtype, monkeypatch):
+    monkeypatch.setattr(distances, "_WIDE_PIECE", 300)
+    monkeypatch.setattr(distances, "_MANY", 0.0)
+    X = clusters(300, dtype)
+    assert_accurate(mp.Gaussian(1.0)(strict(X)), X)
+
+
+def test_tiles_of_a_device_share_their_sides(monkeypatch, rng):
+    made, sides = [], distances.distance_sides
+    monkeypatch.setattr(functions, "distance_sides", lambda *args: made.append(args) or sides(*args))
+    X = rng.standard_normal((50, 3))
+    product = DeviceTiledGram(strict(X), mp.Gaussian(1.0), room=5000) @ strict(np.ones(50))
+    assert len(made) == 1
+    np.testing.assert_allclose(to_numpy(product), mp.Gaussian(1.0)(X).sum(axis=1))

@@ -108,3 +108,15 @@ def test_common_mistakes_are_named():
         mp.Gram.from_kernel(X, mp.Gaussian(1.0), sigma=2.0)
     with pytest.raises(ValueError, match=r"one label −1 or \+1 for each of the 2 rows of X"):
         mp.HeldOutError(mp.Problem(GRAM, [1, -1, 1]), np.eye(2), [0, 1])
+
+
+def test_a_class_of_one_sample_among_many_is_found():
+    gram = mp.Gram.linear(np.ones((5000, 1)))
+    y = np.ones((5000, 2), dtype=np.int8)
+    y[1, 0] = y[4998, 1] = -1
+    problem = mp.Problem(gram, y)
+    assert problem.Y.dtype == problem.mass.dtype == np.float64
+    np.testing.assert_array_equal(problem.Y, y)
+    y[4998, 1] = 1
+    with pytest.raises(ValueError, match=r"no sample of class -1 in column\(s\) \[1\]"):
+        mp.Problem(gram, y)

@@ -1,5 +1,6 @@
 """The log loss that decides between equal scores."""
 
+import array_api_strict
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -94,3 +95,14 @@ def test_steps_that_tell_the_same_are_decided_by_the_first():
         path.rows["scores"][t] = np.full(5, 0.5)
         path.rows["out_of_fold"][t] = path.rows["out_of_fold"][1] * 3.7**t
     assert validation.choose(path).step == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_loss_is_the_same_in_any_library(two_columns, dtype, rng):
+    decision, signs = two_columns[0].astype(dtype), two_columns[1] * (rng.random((300, 2)) < 0.9)
+    decision[rng.random((300, 2)) < 0.1] = np.nan
+    none = np.full((300, 1), np.nan, dtype=dtype)  # a column that nobody was held out of
+    decision, signs = np.hstack([decision, none]), np.hstack([signs, signs[:, :1]])
+    weight = rng.random(300)
+    there = log_loss(array_api_strict.asarray(decision), signs, weight)
+    assert there == pytest.approx(log_loss(decision, signs, weight), rel=1e-9)

@@ -14,7 +14,8 @@ from sklearn.model_selection import (
 )
 
 import marginpath as mp
-from marginpath.validation.splits import StratifiedHoldout, held_out_samples
+from marginpath.validation.columns import class_codes
+from marginpath.validation.splits import StratifiedHoldout, held_out_samples, stratified_folds
 
 BOTH = [mp.MarginPathClassifier, mp.LinearMarginPathClassifier]
 RARE = "Fewer than . samples"
@@ -36,6 +37,27 @@ def test_frequent_classes_have_the_folds_of_scikit_learn():
         folds = held_out_samples(5, y)
     for test, other in zip(folds, expected, strict=True):
         np.testing.assert_array_equal(test, other)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_folds_are_dealt_as_scikit_learn_does(seed):
+    rng = np.random.default_rng(seed)
+    codes = np.unique(rng.integers(0, rng.integers(2, 7), rng.integers(30, 90)), return_inverse=True)[1]
+    folds = min(int(rng.integers(2, 9)), np.bincount(codes).max())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = [test for _, test in StratifiedKFold(folds).split(codes, codes)]
+    for test, other in zip(stratified_folds(codes, folds), expected, strict=True):
+        np.testing.assert_array_equal(test, other)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64, bool, np.float64, "U3", object])
+@pytest.mark.parametrize("spread", [100, 10**9])
+def test_codes_of_classes_are_those_of_numpy(dtype, spread, rng):
+    labels = (rng.integers(-100, 100, 500) * (spread // 100)).astype(dtype)
+    for ours, numpys in zip(class_codes(labels), np.unique(labels, return_inverse=True), strict=True):
+        np.testing.assert_array_equal(ours, numpys)
+        assert ours.dtype == numpys.dtype
 
 
 def test_a_single_sample_is_always_trained_on():

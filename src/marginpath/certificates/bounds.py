@@ -7,6 +7,7 @@ lower end has the mean of the smallest m_i of the two classes, and the upper one
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from ..arrays import Array, to_numpy
+from ..arrays import Array, beside, device, namespace, to_numpy
 from ..files.records import register
 from ..gram.base import SLACK
 from ..gram.compensated import compensated_product, relative_error
@@ -52,14 +53,14 @@ def margin_bounds(problem: Problem, u: Array) -> tuple[Array, Array]:
     >>> print(round(float(lower), 6), round(float(upper), 6))
     1.414214 1.414214
     """
-    values = to_numpy(u)
+    values = _enclosable(problem, u)
     if tuple(values.shape) != problem.shape:
         raise ValueError(f"u has shape {tuple(values.shape)}, but that of y, {problem.shape}, is needed.")
-    if not np.all(values <= 0):
+    if not bool(namespace(values).all(values <= 0)):
         raise ValueError("u must be at most 0 everywhere (v = −u ≥ 0) for its bounds to hold.")
     lower, upper = _proved(problem, values)
     if problem.gram.rounding:
-        _warn_where_limited(problem, values, lower, upper)
+        _warn_where_limited(problem, to_numpy(values), lower, upper)
     xp, where = problem.xp, problem.gram.device
     return xp.asarray(lower, device=where), xp.asarray(upper, device=where)
 
@@ -75,15 +76,20 @@ def estimated_margin_bounds(problem: Problem, state: State) -> tuple[Array, Arra
     The scores are rounded, in float32 visibly, and those of coordinate sweeps are sums of many updates.
     """
     xp = problem.xp
-    zero = xp.zeros_like(state.u)
-    v = xp.where(problem.mass > 0, xp.maximum(-state.u, zero), zero)
+    zero = problem.number(0.0)
+    v = xp.where(problem.counts, xp.maximum(-state.u, zero), zero)
     scores = state.scores - getattr(state, "offset", 0.0)  # an intercept is no part of K(Y∘u)
     squared, total = problem.squared_norm(-v, scores), xp.sum(v, axis=0)
+    return estimated_ends(squared, total, problem.smallest_margin(problem.margins(scores)), problem)
+
+
+def estimated_ends(squared: Array, total: Array, smallest: Array, problem: Problem) -> tuple[Array, Array]:
+    """Return min_i m_i / ‖w‖ and ‖w‖ / Σ v_i, from ‖w‖², Σ v_i and min_i m_i of every column."""
+    xp, one, cap = problem.xp, problem.number(1.0), problem.largest_margin
     norm = xp.sqrt(xp.maximum(squared, xp.zeros_like(squared)))
-    one, cap = xp.ones_like(norm), problem.smallest_margin(problem.roots)
-    lower = problem.smallest_margin(problem.margins(scores)) / xp.where(norm > 0, norm, one)
-    upper = norm / xp.where(total > 0, total, one)
-    return xp.where(norm > 0, lower, 0 * norm), xp.minimum(xp.where(total > 0, upper, cap), cap)
+    is_some, has_mass = norm > 0, total > 0
+    lower, upper = smallest / xp.where(is_some, norm, one), norm / xp.where(has_mass, total, one)
+    return xp.where(is_some, lower, 0 * norm), xp.minimum(xp.where(has_mass, upper, cap), cap)
 
 
 @register
@@ -112,12 +118,13 @@ class MarginProofs:
     upper: np.ndarray
 
     @classmethod
-    def of(cls, problem: Problem, steps: Sequence[int], u: Callable[[int], np.ndarray]) -> Self:
+    def of(cls, problem: Problem, steps: Sequence[int], u: Callable[[int], Array]) -> Self:
         """Prove by u(step) for each of the steps; one product serves all columns of all of them."""
         k = problem.shape[1]
         index = problem.xp.asarray(np.tile(np.arange(k), len(steps)), device=problem.gram.device)
         repeated = problem.columns(index)
-        ends = margin_bounds(repeated, np.concatenate([_feasible(u(step)) for step in steps], axis=1))
+        columns = [_feasible(_enclosable(problem, u(step))) for step in steps]
+        ends = margin_bounds(repeated, namespace(*columns).concat(columns, axis=1))
         lower, upper = (to_numpy(end).reshape(len(steps), k) for end in ends)
         return cls(np.asarray(steps), lower, upper)
 
@@ -142,26 +149,36 @@ class MarginProofs:
         )
 
 
+def _enclosable(problem: Problem, u: Array) -> Array:
+    """Return u where the Gram matrix can enclose a product with it: beside its entries, or in NumPy."""
+    gram = problem.gram
+    return to_numpy(u) if gram.roots_there is None else gram.xp.asarray(u, device=gram.device)
+
+
 @one_blas_thread()
-def _proved(problem: Problem, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _proved(problem: Problem, u: Array) -> tuple[np.ndarray, np.ndarray]:
     """Return the two ends for u ≤ 0: any v ≥ 0 proves, so that v may be scaled and cut."""
-    gram, roots = problem.gram, problem.gram.roots[:, None]
-    Y, mass = (to_numpy(x).astype(np.float64).reshape(len(u), -1) for x in (problem.Y, problem.mass))
-    counts = mass > 0
-    v = np.where(counts & (roots > _SHORTEST), -u.astype(np.float64).reshape(Y.shape), 0.0)
-    v = np.where(np.isfinite(v).all(axis=0), v, 0.0)
-    v = np.ldexp(v, -_exponent(v))
-    v = np.ldexp(v, -_exponent(roots * v))  # √K_ii v_i ≤ 1
-    every, relative = np.ones(len(v)), relative_error(len(v))
+    gram, xp, n = problem.gram, namespace(u), u.shape[0]
+    roots = (gram.roots if gram.roots_there is None else gram.roots_there)[:, None]
+    every = xp.ones(n, dtype=xp.float64, device=device(u))
+    zero, infinity = (xp.asarray(x, dtype=xp.float64, device=device(u)) for x in (0.0, math.inf))
+    parts = (_enclosable(problem, x) for x in (problem.Y, problem.mass, u))
+    Y, mass, u = (xp.reshape(xp.astype(x, xp.float64), (n, -1)) for x in parts)
+    counts, relative = mass > 0, relative_error(n)
+    v = xp.where(counts & (roots > _SHORTEST), -u, zero)
+    v = xp.where(xp.all(xp.isfinite(v), axis=0), v, zero)
+    v = _scaled(v, -_exponent(v))
+    v = _scaled(v, -_exponent(roots * v))  # √K_ii v_i ≤ 1
     found, floor = gram.enclose(Y * v), gram.resolution**0.5 * gram.length(v)
     high = np.maximum(found.high, floor)
-    total = compensated_product(v, every) * (1 - relative)
+    total = to_numpy(compensated_product(v, every)) * (1 - relative)
     if problem.intercept:  # taking the excess of one class away changes w by no more than this
-        excess = SLACK * (np.abs(compensated_product(Y * v, every)) + 2 * relative * total)
-        high, total = high + SLACK * excess * np.where(counts, roots, 0).max(axis=0), total - SLACK * excess
+        excess = SLACK * (np.abs(to_numpy(compensated_product(Y * v, every))) + 2 * relative * total)
+        longest = to_numpy(xp.max(xp.where(counts, roots, zero), axis=0))
+        high, total = high + SLACK * excess * longest, total - SLACK * excess
     sides = (counts & (Y > 0), counts & (Y < 0)) if problem.intercept else (counts, counts)
     cap, smallest = (
-        sum(np.where(side, values, np.inf).min(axis=0) for side in sides) / 2
+        sum(to_numpy(xp.min(xp.where(side, values, infinity), axis=0)) for side in sides) / 2
         for values in (roots, Y * found.product - found.error)
     )
     smallest = np.where(found.low >= floor, smallest, np.minimum(smallest, 0))  # w may be 0
@@ -178,14 +195,23 @@ def _in_order(lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndar
     return np.minimum(lower, upper), np.maximum(lower, upper)
 
 
-def _feasible(u: np.ndarray) -> np.ndarray:
+def _feasible(u: Array) -> Array:
     """Return u where it is under 0, and 0 elsewhere: what a path that overflowed has left, too."""
-    return np.where((u < 0) & np.isfinite(u), u, 0)
+    xp = namespace(u)
+    return xp.where((u < 0) & xp.isfinite(u), u, xp.zeros_like(u))
 
 
-def _exponent(values: np.ndarray) -> np.ndarray:
+def _exponent(values: Array) -> np.ndarray:
     """Return the e for which 2^e is just over the largest value, per column."""
-    return np.asarray(np.frexp(values.max(axis=0))[1])
+    return np.asarray(np.frexp(to_numpy(namespace(values).max(values, axis=0)))[1])
+
+
+def _scaled(v: Array, exponent: np.ndarray) -> Array:
+    """Return 2^e v, per column; elsewhere than in NumPy in two steps, as 2^e alone may overflow."""
+    if isinstance(v, np.ndarray):
+        return np.ldexp(v, exponent)
+    half = exponent // 2
+    return v * beside(np.ldexp(1.0, half), v) * beside(np.ldexp(1.0, exponent - half), v)
 
 
 def _downwards(x: np.ndarray) -> np.ndarray:
@@ -212,12 +238,18 @@ def duality_gap(problem: Problem, state: State) -> Array:
     It is ‖w‖² + Σ u_i + Σ_i b_i max(0, 1 − m_i) ≥ 0 with b_i = weight_i/λ_t, and bounds the distance to the
     solution at λ_t: ½‖w − w_λ‖² ≤ gap. It is infinite where λ_t = 0 and a margin is under 1.
     """
+    squared, margins = problem.squared_norm(state.u, state.scores), problem.margins(state.scores)
+    return squared + dual_and_loss(problem, state, margins)
+
+
+def dual_and_loss(problem: Problem, state: State, margins: Array) -> Array:
+    """Return Σ u_i + Σ_i b_i max(0, 1 − m_i), per column: the gap without ‖w‖²."""
     xp = problem.xp
-    hinge = Hinge().value(problem.margins(state.scores))
-    active = (hinge > 0) & (problem.mass > 0)
-    one, zero = xp.ones_like(hinge), xp.zeros_like(hinge)
+    hinge = Hinge().value(margins)
+    active = (hinge > 0) & problem.counts
+    one, zero = problem.number(1.0), problem.number(0.0)
     loss = xp.where(active, problem.box(state.bound) * xp.where(active, hinge, one), zero)
-    return problem.squared_norm(state.u, state.scores) + xp.sum(state.u + loss, axis=0)
+    return xp.sum(state.u + loss, axis=0)
 
 
 def contradictory(X: Any, codes: np.ndarray) -> bool:

@@ -174,7 +174,7 @@ class ApproximationMixin:
     def _on_landmarks(self: Any, step: int) -> np.ndarray:
         """Return the coefficients of the landmarks, and in a last row what is added to their sum."""
         coef = self.path_.rows.at("landmark_coef", step).reshape(len(self.landmarks_) + 1, -1)
-        return np.asarray(coef, dtype=self.coefficients(step).dtype)
+        return np.asarray(coef, dtype=self._coefficient_dtype)
 
     def _landmarks_on(self: Any, X: Any, kernel: Kernel | None) -> Any:
         """Return what the parameter says of landmarks, or those that are kept and more."""

@@ -30,7 +30,7 @@ from ..path.models import ModelHistory
 from ..path.path import Path
 from ..problem import Problem
 from ..solvers.base import State
-from ..validation.columns import MULTI_CLASS, columns_for
+from ..validation.columns import MULTI_CLASS, class_codes, columns_for
 from ..validation.cross_validation import SELECTIONS
 from .callbacks import WATCHERS, CallbackSupportMixin, Progress, StepCallbacks, with_callbacks
 from .choices import CHOICES, as_choice
@@ -102,7 +102,7 @@ class BasePathClassifier(SlimMixin, CallbackSupportMixin, DecisionsMixin, BaseEs
         check = partial(self._check, ensure_min_samples=2)
         X, y, sample_weight = rows_of(X).loaded(check, y, sample_weight)
         check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
+        classes, codes = class_codes(y)
         if len(classes) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs samples of at least 2 classes in the data, but the data "
@@ -173,7 +173,7 @@ class BasePathClassifier(SlimMixin, CallbackSupportMixin, DecisionsMixin, BaseEs
         True
         """
         self._require_step(step)
-        u = self.models_.u(step).astype(str(self.X_fit_.dtype).rpartition(".")[2], copy=False)
+        u = self.models_.u(step).astype(self._coefficient_dtype, copy=False)
         return np.asarray(-self.columns_.signs(self.codes_).astype(u.dtype) * u)
 
     def decisions_of(self, X: Any, coefficients: Array, intercept: Array) -> Array:
@@ -266,7 +266,12 @@ class BasePathClassifier(SlimMixin, CallbackSupportMixin, DecisionsMixin, BaseEs
 
     def _free_intercept(self, step: int) -> np.ndarray:
         """Return the part of the intercept that is not penalized."""
-        return np.atleast_1d(self.path_.rows.at("offset", step)).astype(self.coefficients(step).dtype)
+        return np.atleast_1d(self.path_.rows.at("offset", step)).astype(self._coefficient_dtype)
+
+    @property
+    def _coefficient_dtype(self) -> np.dtype[Any]:
+        """That of the samples, in NumPy."""
+        return np.dtype(str(self.X_fit_.dtype).rpartition(".")[2])
 
     def _constant_of(self, X: Any, sample_weight: np.ndarray | None) -> float:
         """Return what is added to the kernel: a tenth of the mean of k(x, x), if intercept_scaling is 1.

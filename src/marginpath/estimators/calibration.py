@@ -67,7 +67,24 @@ class Temperature:
 
     def probabilities(self, values: np.ndarray) -> np.ndarray:
         """Return the probability of every class, (n, classes)."""
-        return np.asarray(softmax(self.logits(values), axis=1))
+        return _softmax(self.logits(values))
+
+    def odds_against_own(self, values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Return those of :meth:`odds_against` for the class of every row alone, (n,).
+
+        Examples
+        --------
+        >>> f, codes = np.array([[1.0, 0.5, -2.0], [0.0, 3.0, 1.0]]), np.array([0, 2])
+        >>> base = Temperature(2.0)
+        >>> bool(np.all(base.odds_against_own(f, codes) == base.odds_against(f)[[0, 1], codes]))
+        True
+        """
+        logits = self.logits(values)
+        if logits.shape[1] == 2:
+            difference = logits[:, 1] - logits[:, 0]
+            return np.asarray(np.where(codes == 0, difference, -difference))
+        own = np.arange(logits.shape[1]) == codes[:, None]
+        return np.asarray(logsumexp(logits[~own].reshape(len(logits), -1), axis=1) - logits[own])
 
     def odds_against(self, values: np.ndarray) -> np.ndarray:
         """Return log((1 − p)/p) of every class, (n, classes), as exact near p = 1 as elsewhere."""
@@ -136,6 +153,10 @@ class Coupling:
         ]
         beyond = _CERTAIN - np.logaddexp(0, _CERTAIN - np.stack(rival, axis=1))  # the rival's, below it
         return np.where(against > _CERTAIN, against, beyond)
+
+    def odds_against_own(self, values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Return those for the class of every row alone, (n,)."""
+        return np.asarray(self.odds_against(values)[np.arange(len(codes)), codes])
 
     def _odds(self, values: np.ndarray) -> np.ndarray:
         """Return the log-odds of the second class of every pair, (n, pairs)."""
@@ -254,7 +275,9 @@ class ConformalScores:
 
     @classmethod
     def of(cls, scores: np.ndarray, weight: np.ndarray) -> ConformalScores:
-        """Sort the scores."""
+        """Sort the scores; where all weights are 1, as they are by default, without their order."""
+        if np.all(weight == 1):
+            return cls(np.sort(scores), np.arange(1.0, len(scores) + 1), 1.0)
         order = np.argsort(scores, kind="stable")
         return cls(scores[order], np.cumsum(weight[order]), float(weight.mean()))
 
@@ -346,6 +369,15 @@ def pair_slopes(
         low, high = np.where(steeper, middle, low), np.where(steeper, high, middle)
     slopes = np.exp(low) / scale
     return np.where(known, slopes, np.median(slopes[known]) if known.any() else 1.0)
+
+
+def _softmax(logits: np.ndarray) -> np.ndarray:
+    """Return e^z / Σ e^z of every row; of two classes column by column, as rows of two are slow to reduce."""
+    if logits.shape[1] != 2:
+        return np.asarray(softmax(logits, axis=1))
+    powers = np.exp(logits - np.maximum(logits[:, 0], logits[:, 1])[:, None])
+    powers /= (powers[:, 0] + powers[:, 1])[:, None]
+    return np.asarray(powers)
 
 
 def _of_classes(values: np.ndarray) -> np.ndarray:

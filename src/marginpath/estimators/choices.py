@@ -22,7 +22,7 @@ from ..path.run import Rule, resume, run
 from ..path.stopping import CertifiedMargin, Discrepancy, NoImprovement
 from ..problem import Problem
 from ..solvers.base import State
-from ..validation.columns import columns_for
+from ..validation.columns import class_codes, columns_for
 from ..validation.cross_validation import PathValidation
 from ..validation.patience import Patience
 from ..validation.race import ShortPath, short_path
@@ -144,7 +144,7 @@ class ByRule(Choice):
 
     def follow(self, gram: Gram, fit: Follower) -> Followed:
         """Let the rule choose."""
-        classes, codes = np.unique(fit.y, return_inverse=True)
+        classes, codes = class_codes(fit.y)
         signs = columns_for(len(classes), fit.multi_class).signs(codes)
         problem = Problem(gram, signs, fit.fit_weight, intercept=fit.intercept)
         observe: dict[str, Callable[..., Array]] = {

@@ -130,7 +130,8 @@ class DecisionsMixin(ClassifierMixin, metaclass=ABCMeta):  # type: ignore[misc]
 
     def _calibrate(self, values: np.ndarray, sample_weight: np.ndarray | None) -> None:
         """Set what makes probabilities of decision values, from held-out ones (n, columns)."""
-        known = np.isfinite(values).all(axis=1)
+        finite = np.isfinite(values)  # most often of all, and then no row is looked for
+        known = slice(None) if finite.all() else finite.all(axis=1)
         held_out, codes = values[known].astype(np.float64), self.codes_[known]
         weight = np.ones(len(codes)) if sample_weight is None else sample_weight[known]
         some = enough_rows(len(codes))
@@ -139,8 +140,7 @@ class DecisionsMixin(ClassifierMixin, metaclass=ABCMeta):  # type: ignore[misc]
         self.calibrator_ = fit_calibrator(self.calibration, base, *sample)
         self.out_of_fold_proba_ = np.full((len(values), len(self.classes_)), np.nan)
         self.out_of_fold_proba_[known] = self.calibrator_.probabilities(held_out)
-        against = base.odds_against(held_out)[np.arange(len(codes)), codes]
-        self.conformal_ = ConformalScores.of(against, weight)
+        self.conformal_ = ConformalScores.of(base.odds_against_own(held_out, codes), weight)
 
     def _log_class_weight(self) -> np.ndarray | None:
         if self.class_weight is None:

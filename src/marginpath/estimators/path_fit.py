@@ -174,7 +174,8 @@ class Follower:
         some = int(min(_PROOF_COLUMNS, _PROOF_ENTRIES / len(self.y)) / columns)
         best = {1 + int(row) for row, _ in rows.most_common(max(room, some, 1))}
         spread = np.linspace(1, len(estimates), max(0, min(room, len(estimates)) - len(best)))
-        return MarginProofs.of(problem, sorted({0} | best | {round(s) for s in spread}), path.models.u)
+        steps = sorted({0} | best | {round(s) for s in spread})
+        return MarginProofs.of(problem, steps, path.models.where_kept)
 
     @property
     def limits(self) -> dict[str, Any]:

@@ -34,13 +34,13 @@ SLACK = 1.001
 
 
 class Enclosure(NamedTuple):
-    """What is certain of K V, as NumPy arrays: its entries, and √(VᵀK V) for every column of V.
+    """What is certain of K V: its entries, where V is, and √(VᵀK V) for every column of V, in NumPy.
 
     Entry (i, j) is within ``error[i, j]`` of ``product[i, j]``, the root between ``low[j]`` and ``high[j]``.
     """
 
-    product: np.ndarray
-    error: np.ndarray
+    product: Array
+    error: Array
     low: np.ndarray
     high: np.ndarray
 
@@ -280,6 +280,7 @@ class Gram(ABC):
         parts = [xp.take(self.rows(index[a:b]), columns, axis=1) for a, b in blocks(len(index), 256)]
         return xp.concat(parts)
 
+    roots_there: Array | None = None  #: √K_ii beside the entries, where :meth:`enclose` takes arrays there
     #: Where coordinate sweeps keep their fields: of the samples, of the features, or of those on a cluster.
     space: Literal["samples", "features", "cluster"] = "samples"
     #: X, where the matrix is X Xᵀ and X is what is kept.
@@ -327,17 +328,16 @@ class Gram(ABC):
     def product_with_error(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return K V in float64, and how far off its entries are, for V (n, k) with ``√K_ii |V_i| ≤ 1``."""
 
-    def enclose(self, V: np.ndarray) -> Enclosure:
+    def enclose(self, V: Array) -> Enclosure:
         """Return K V and √(VᵀK V) with certain bounds, for V (n, k) with ``√K_ii |V_i| ≤ 1``."""
         scores, error = self.product_with_error(V)
         terms, every = V * scores, np.ones(len(V))
         squared = compensated_product(terms, every)
         spread = compensated_product(np.abs(V) * error + 2 * relative_error(len(V)) * np.abs(terms), every)
         low = np.sqrt(np.maximum(squared - SLACK * spread, 0))
-        high = np.sqrt(np.maximum(squared, 0) + SLACK * spread)
-        return Enclosure(scores, error, low, high)
+        return Enclosure(scores, error, low, np.sqrt(np.maximum(squared, 0) + SLACK * spread))
 
-    def length(self, V: np.ndarray) -> np.ndarray:
+    def length(self, V: Array) -> np.ndarray:
         """Return ``Σ_i √K_ii |V_i|`` per column, rounded up."""
         return np.asarray(SLACK * (self.roots @ np.abs(V)))
 

@@ -13,13 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import parallel
-from ..arrays import Array, blocks, device, namespace, take_rows, to_numpy
+from ..arrays import Array, blocks, device, namespace, to_numpy
 from ..parallel import for_all
 
 #: Terms of a sum that is not compensated.
 SHORT = 32
 
-_AT_ONCE = 2**25  # numbers that rows and their short sums take, each
+_AT_ONCE = 2**27  # numbers that rows and their short sums take, each
 _NEAR = 2**16  # sums that a core works on at a time: few columns of V, and wide parts of the rows
 
 
@@ -38,25 +38,28 @@ def compensated_product(rows: Array, V: Array) -> Array:
     >>> compensated_product(rows, np.ones(96)), rows.sum()
     (array([1.]), np.float64(0.0))
     """
-    support = np.flatnonzero(np.any(to_numpy(V).reshape(V.shape[0], -1) != 0, axis=1))
     if isinstance(rows, np.ndarray):
+        support = np.flatnonzero(np.any(to_numpy(V).reshape(V.shape[0], -1) != 0, axis=1))
         return _compiled(rows, support, np.asarray(V))
     if sp.issparse(rows):
         return _compiled_sparse(sp.csr_array(rows), np.asarray(V))
-    return _elsewhere(rows, support, V)
+    return _elsewhere(rows, V)
 
 
-def _elsewhere(rows: Array, support: np.ndarray, V: Array) -> Array:
+def _elsewhere(rows: Array, V: Array) -> Array:
     """Do the same with arrays of another library: many short sums at a time, added up two and two."""
     xp, m, k = namespace(V), rows.shape[1], int(np.prod(V.shape[1:]))
+    columns = xp.reshape(V, (-1, k))
+    (support,) = xp.nonzero(xp.any(columns != 0, axis=1))
     total = xp.zeros((m, k), dtype=xp.float64, device=device(V))
     lost = xp.zeros_like(total)
-    for a, b in blocks(len(support), SHORT * max(1, _AT_ONCE // (m * max(k, SHORT)))):
-        index = np.resize(support[a:b], -(-(b - a) // SHORT) * SHORT)
-        real = xp.asarray(np.arange(len(index)) < b - a, device=device(V))[:, None]
-        factors = xp.reshape(xp.astype(take_rows(V, index), xp.float64), (-1, k))
+    for a, b in blocks(support.shape[0], SHORT * max(1, _AT_ONCE // (m * max(k, SHORT)))):
+        filler = xp.zeros((a - b) % SHORT, dtype=support.dtype, device=device(V))
+        index = xp.concat([support[a:b], filler])
+        real = (xp.arange(index.shape[0], device=device(V)) < b - a)[:, None]
+        factors = xp.astype(xp.take(columns, index, axis=0), xp.float64)
         factors = xp.reshape(xp.where(real, factors, 0 * factors), (-1, SHORT, k))
-        part = xp.reshape(xp.astype(take_rows(rows, index), xp.float64), (-1, SHORT, m))
+        part = xp.reshape(xp.astype(xp.take(rows, index, axis=0), xp.float64), (-1, SHORT, m))
         sums, errors = _added(xp, xp.permute_dims(part, (0, 2, 1)) @ factors)
         total, error = _two_sum(total, sums)
         lost = lost + (errors + error)

@@ -15,7 +15,7 @@ from .base import Gram
 from .fingerprints import fingerprint, row_codes
 from .gpu import is_out_of_memory, torch_device
 from .precision import as_precision
-from .tiled import kernel_product, kernel_roots, kernel_rounding
+from .tiled import kernel_product, kernel_roots, kernel_rounding, sides_of
 
 _DIAGONAL = 256
 
@@ -44,12 +44,10 @@ class PlainTiles:
 
     def multiply(self, left: Array, right: Array, V: Array) -> Array:
         """Return the products of the blocks; they are summed in the dtype of V."""
-        xp = namespace(V)
+        xp, n = namespace(V), left.shape[0]
         rows = max(1, self.room // (4 * int(xp.finfo(V.dtype).bits) // 8 * right.shape[0]))
-        parts = [
-            xp.astype(self.kernel(left[a:b, :], right), V.dtype, copy=False) @ V
-            for a, b in blocks(left.shape[0], rows)
-        ]
+        left, right, block = sides_of(self.kernel, left, right)
+        parts = [xp.astype(block(left[a:b, :], right), V.dtype, copy=False) @ V for a, b in blocks(n, rows)]
         return parts[0] if len(parts) == 1 else xp.concat(parts)
 
 

@@ -25,7 +25,7 @@ _CANDIDATES = 10  # rows, for every landmark, among which they are chosen
 _MOST_CANDIDATES = 20_000
 _DRAWN = 64  # candidates that are drawn at a time
 _DEPENDENT = 1e-5  # of k(x, x), the part that the other landmarks must leave of a landmark
-_ROWS = 4096  # whose features are computed at a time
+_ROWS, _FEATURES = 4096, 2**26  # rows whose features are computed at a time; beside NumPy, so many features
 _ALIGNED = 8  # a row of so many numbers, or a multiple, begins where the matrix units of a GPU can read it
 
 
@@ -57,7 +57,7 @@ class LandmarkGram(LinearGram):
         self._multiplied: tuple[Array, Array] | None = None
         features = landmark_features(X, points, kernel, root, constant, self._numbers)
         own = features[:, : root.shape[1]]
-        kept = sum(_squares(own[a:b, :]) for a, b in blocks(X.shape[0], _ROWS))
+        kept = float(sum(_squares(own[a:b, :]) for a, b in _row_blocks(own)))
         self.trace_error = max(0.0, 1 - kept / float(np.sum(kernel_diagonal(X, kernel))))
         self.mean = _mean(own) if centred else None
         super().__init__(self._about_the_mean(features))
@@ -111,7 +111,7 @@ class LandmarkGram(LinearGram):
     def _about_the_mean(self, features: Array) -> Array:
         """Take the mean of the samples' features off, where they are centred; in place."""
         if self.mean is not None:
-            for a, b in blocks(features.shape[0], _ROWS):
+            for a, b in _row_blocks(features):
                 features[a:b, : self.root.shape[1]] -= self.mean
         return features
 
@@ -119,7 +119,7 @@ class LandmarkGram(LinearGram):
         """Return Fᵀ V, which is known of what was multiplied last: a pass over F less."""
         if self._multiplied is not None:
             last, W = self._multiplied
-            if last.shape == V.shape and bool(namespace(V).all(last == V)):
+            if last is V or (last.shape == V.shape and bool(namespace(V).all(last == V))):
                 return W
         return self.transposed_times(V)
 
@@ -137,7 +137,7 @@ def landmark_observer(gram: Gram, columns: np.ndarray | None = None) -> dict[str
     approximate: Any = gram
 
     def coefficients(problem: Any, state: Any) -> Array:
-        return -approximate.on_landmarks(problem.Y * state.u, columns)
+        return -approximate.on_landmarks(problem.signed(state.u), columns)
 
     return {"landmark_coef": coefficients}
 
@@ -241,15 +241,28 @@ class _Pivots:
         xp, m = self.xp, len(self.chosen)
         factor = self.factor[:, :m]
         columns = self.kernel(self.rows, take_rows(self.rows, drawn)) - factor @ take_rows(factor, drawn).T
-        own, kept = _cholesky(to_numpy(take_rows(columns, drawn)).astype(np.float64), self.least[drawn])
+        back, kept = self._orthogonalized(xp.astype(take_rows(columns, drawn), xp.float64), self.least[drawn])
         self.left[drawn] = 0
         if not len(kept):  # rounding alone had left something of them
             return
-        back = scipy.linalg.solve_triangular(own, np.eye(len(own)), lower=True).T
         new = take_columns(columns, kept) @ xp.asarray(back, dtype=columns.dtype, device=device(columns))
         self.factor[:, m : m + len(kept)] = xp.astype(new, xp.float32)
         self.left = np.maximum(self.left - to_numpy(xp.sum(new**2, axis=1, dtype=xp.float64)), 0)
         self.chosen.extend(drawn[kept].tolist())
+
+    def _orthogonalized(self, K: Array, least: np.ndarray) -> tuple[Array, np.ndarray]:
+        """Return R⁻ᵀ with R Rᵀ = K, without the rows that those before determine, and which are left.
+
+        Of most draws no row is: beside NumPy, one factorization there tells.
+        """
+        if not isinstance(K, np.ndarray):
+            factor = _factor(K, self.xp.asarray(least, device=device(K)))
+            if factor is not None:
+                return self.xp.linalg.inv(factor).T, np.arange(len(least))
+        own, kept = _cholesky(to_numpy(K), least)
+        if not len(kept):
+            return own, kept
+        return scipy.linalg.solve_triangular(own, np.eye(len(own)), lower=True).T, kept
 
 
 def _row_numbers(landmarks: np.ndarray, n: int) -> np.ndarray:
@@ -279,26 +292,25 @@ def _cholesky(K: np.ndarray, least: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 def _inverse_root(K: Array) -> tuple[Array, np.ndarray]:
     """Return R⁻ᵀ with R Rᵀ = K, without the rows that those before determine, and which are left."""
     xp, kept = namespace(K), np.arange(K.shape[0])
+    factor = _factor(K, _DEPENDENT * xp.linalg.diagonal(K))
     if isinstance(K, np.ndarray):
-        factor = _factor(K)
         if factor is None:
             factor, kept = _cholesky(K, _DEPENDENT * np.diag(K))
         return scipy.linalg.solve_triangular(factor, np.eye(len(factor)), lower=True).T, kept
-    factor = _factor(K)
     if factor is None:
         root, kept = _inverse_root(to_numpy(K))
         return xp.asarray(root, device=device(K)), kept
     return xp.linalg.inv(factor).T, kept
 
 
-def _factor(K: Array) -> Array | None:
-    """Return the Cholesky factor of K; None where a row is determined by those before it."""
+def _factor(K: Array, least: Array) -> Array | None:
+    """Return the Cholesky factor of K; None where those before a row leave less than that of it."""
     xp = namespace(K)
     try:
         factor = xp.linalg.cholesky(K)
     except (np.linalg.LinAlgError, RuntimeError):  # torch has an error of its own
         return None
-    independent = xp.linalg.diagonal(factor) ** 2 >= _DEPENDENT * xp.linalg.diagonal(K)
+    independent = xp.linalg.diagonal(factor) ** 2 >= least
     return factor if bool(xp.all(independent)) else None
 
 
@@ -326,18 +338,25 @@ def landmark_features(
             out[slice(*ends), :m] = xp.astype(values, xp.float32, copy=False) @ right
 
     here = isinstance(out, np.ndarray) and X.shape[0] > _ROWS
-    for_each(fill, list(blocks(X.shape[0], _ROWS)), parallel=here)
+    for_each(fill, _row_blocks(out), parallel=here)
     return out
+
+
+def _row_blocks(features: Array) -> list[tuple[int, int]]:
+    """Cut the rows into blocks: on a GPU, large ones keep it busy."""
+    n, m = features.shape
+    return list(blocks(n, _ROWS if isinstance(features, np.ndarray) else max(_ROWS, _FEATURES // max(m, 1))))
 
 
 def _mean(features: Array) -> Array:
     """Return the mean of the rows, in float32."""
     xp, n = namespace(features), features.shape[0]
-    total = sum(xp.sum(xp.astype(features[a:b, :], xp.float64), axis=0) for a, b in blocks(n, _ROWS))
+    total = sum(xp.sum(xp.astype(features[a:b, :], xp.float64), axis=0) for a, b in _row_blocks(features))
     return xp.astype(total / n, xp.float32)
 
 
-def _squares(features: Array) -> float:
+def _squares(features: Array) -> Array:
+    """Return the sum of all squares, where they are: nothing waits for it."""
     xp = namespace(features)
     features = xp.astype(features, xp.float32, copy=False)
-    return float(xp.sum(features * features, dtype=xp.float64))
+    return xp.sum(features * features, dtype=xp.float64)

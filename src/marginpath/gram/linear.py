@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..arrays import Array, as_floating, blocks, device, namespace, take_rows, to_numpy
+from ..arrays import Array, as_floating, beside, blocks, device, namespace, take_rows, to_numpy
 from ..kernels.functions import Linear, squared_norms
 from ..parallel import for_each
-from .base import Enclosure, Gram, matching
+from .base import SLACK, Enclosure, Gram, matching
 from .compensated import compensated_product, relative_error
 from .fingerprints import fingerprint, row_codes
 from .products import product, transposed_product
@@ -21,7 +21,7 @@ _EPS = float(np.finfo(np.float64).eps)
 _TINY = 4 * float(np.finfo(np.float64).smallest_subnormal)
 _VERY_FEW = 4096  # rows, whose matrix takes 128 MB in float64
 _ROWS = 128  # of a block that coordinate sweeps step through
-_BLOCK = 2**22  # numbers that are made float64 at a time
+_BLOCK, _DEVICE_BLOCK = 2**22, 2**26  # numbers that are made float64 at a time, here and elsewhere
 
 
 class LinearGram(Gram):
@@ -47,7 +47,7 @@ class LinearGram(Gram):
         X = self.X
         if sp.issparse(X) or isinstance(X, np.ndarray):
             return squared_norms(X)
-        xp, some = namespace(X), max(1, _BLOCK // max(X.shape[1], 1))
+        xp, some = namespace(X), max(1, _DEVICE_BLOCK // max(X.shape[1], 1))
         wide = xp.result_type(X.dtype, xp.float32)
         parts = (xp.astype(X[a:b, :], wide, copy=False) for a, b in blocks(X.shape[0], some))
         return xp.concat([squared_norms(part) for part in parts])
@@ -95,8 +95,30 @@ class LinearGram(Gram):
     @cached_property
     def roots(self) -> np.ndarray:
         """‖x_i‖, rounded up, in float64; rows are scaled, so that nothing under- or overflows."""
+        if self._stays:
+            return to_numpy(self.roots_there)
         with np.errstate(over="ignore"):
             return np.concatenate([np.ldexp(_norms(part), exponent) for part, exponent in self._parts()])
+
+    @cached_property
+    def roots_there(self) -> Array | None:  # type: ignore[override]
+        """The same where X is, unless that is NumPy, or X is in float64, whose squares may overflow."""
+        if not self._stays:
+            return None
+        return self.xp.concat([_rounded_up_norms(part) for part, _ in self._parts()])
+
+    @cached_property
+    def _stays(self) -> bool:
+        here = isinstance(self.X, np.ndarray) or sp.issparse(self.X)
+        return not here and bool(self.dtype == self.xp.float32)
+
+    def length(self, V: Array) -> np.ndarray:
+        """Return ``Σ_i ‖x_i‖ |V_i|`` per column, rounded up."""
+        return (
+            super().length(V)
+            if isinstance(V, np.ndarray)
+            else np.asarray(SLACK * to_numpy(self.roots_there @ abs(V)))
+        )
 
     @property
     def resolution(self) -> float:
@@ -116,14 +138,20 @@ class LinearGram(Gram):
         """Return those of :meth:`enclose`."""
         return self.enclose(V)[:2]
 
-    def enclose(self, V: np.ndarray) -> Enclosure:
+    def enclose(self, V: Array) -> Enclosure:
         """Return X w and ‖w‖ for a compensated w = Xᵀ V.
 
         w is off by ``lost`` in norm at most, ⟨x_i, w⟩ by ‖x_i‖ times that, beside the rounding of its sum.
         """
         w = to_numpy(compensated_product(self.X, self.xp.asarray(V, device=self.device)))
-        lost = relative_error(len(V)) * self.length(V)
+        lost = relative_error(V.shape[0]) * self.length(V)
         spread = lost + (self.X.shape[1] + 2) * _EPS * norm_bounds(w, lost)[1]
+        if not isinstance(V, np.ndarray):
+            there, roots, xp = beside(w, V), self.roots_there, self.xp
+            assert roots is not None
+            scores = xp.concat([part @ there for part, _ in self._parts()])
+            error = roots[:, None] * beside(spread, V)[None, :] + _TINY
+            return Enclosure(scores, error, *norm_bounds(w, lost))
         products, errors = [], []
         for part, exponent in self._parts():
             products.append(np.ldexp(_scores(part, w), exponent[:, None]))
@@ -136,9 +164,10 @@ class LinearGram(Gram):
         Numbers in float32 need no scaling: where they are on a GPU, they stay there.
         """
         (n, d), xp = self.X.shape, self.xp
-        for a, b in blocks(n, max(1, _BLOCK // max(d, 1))):
+        room = _DEVICE_BLOCK if self._stays else _BLOCK
+        for a, b in blocks(n, max(1, room // max(d, 1))):
             part = self.X[a:b, :]
-            if not isinstance(part, np.ndarray) and self.dtype == xp.float32 and not sp.issparse(part):
+            if self._stays:
                 part, exponent = xp.astype(part, xp.float64), np.zeros(b - a, dtype=int)
             elif sp.issparse(part):
                 part = part.astype(np.float64)
@@ -227,10 +256,10 @@ def _scores(part: Any, w: np.ndarray) -> np.ndarray:
 
 def _norms(part: Any) -> np.ndarray:
     """Return the norms of scaled rows, rounded up."""
-    if sp.issparse(part):
-        squares = np.asarray(part.multiply(part).sum(axis=1)).ravel()
-    elif isinstance(part, np.ndarray):
-        squares = np.einsum("ij,ij->i", part, part)
-    else:
-        squares = to_numpy(namespace(part).sum(part * part, axis=1))
-    return np.asarray(np.sqrt(squares) * (1 + (part.shape[1] + 4) * _EPS))
+    return to_numpy(_rounded_up_norms(part))
+
+
+def _rounded_up_norms(part: Any) -> Array:
+    """Do the same where they are."""
+    squares = squared_norms(part)
+    return namespace(squares).sqrt(squares) * (1 + (part.shape[1] + 4) * _EPS)

@@ -61,13 +61,7 @@ class TiledGram(Gram):
         self.X = as_floating(X, "X")
         self.kernel: Kernel = as_kernel(kernel, **params)
         self.cache_bytes = cache_bytes
-        # The two sides of a product kernel are made once; any other kernel takes the samples.
-        self._left = self._right = self.X
-        self._block: Callable[[Array, Array], Array] = self.kernel
-        if isinstance(self.kernel, ProductKernel):
-            samples = without_zeros(self.X)
-            self._left, self._right = self.kernel.factors(samples, samples)
-            self._block = self.kernel.block
+        self._left, self._right, self._block = sides_of(self.kernel, self.X, self.X)
         self._lock = threading.Lock()
         self._compiled = sp.issparse(self.X) or is_numpy(self.X)
 
@@ -193,6 +187,17 @@ class TiledGram(Gram):
             out[:, a:b] = self._block(left, self._right[a:b, :])
 
         for_each(fill, blocks(self.shape[0], 4 * _TILE), parallel=self.shape[0] > 4 * _TILE)
+
+
+def sides_of(kernel: Kernel, X: Array, Z: Array) -> tuple[Any, Any, Callable[[Any, Any], Array]]:
+    """Return both sides of blocks of kernel values, to cut, and what computes a block of two cuts.
+
+    Those of a product kernel are made once for all blocks; any other kernel takes the samples.
+    """
+    if not isinstance(kernel, ProductKernel):
+        return X, Z, kernel
+    thin = without_zeros(X) if X is Z else None
+    return *(kernel.factors(X, Z) if thin is None else kernel.factors(thin, thin)), kernel.block
 
 
 def kernel_product(kernel: Kernel, samples: Callable[[Any], Array], V: np.ndarray) -> np.ndarray:

@@ -21,7 +21,8 @@ import scipy.sparse as sp
 from ..arrays import Array, blocks, is_numpy, namespace, product, take_rows, with_columns
 
 _ROUNDINGS = 16  # of 1, by which a kernel value may be off, before those of the sum over the features
-_PIECE, _DEVICE_PIECE = 2**20, 2**24  # entries that are looked at together
+_PIECE, _DEVICE_PIECE = 2**20, 2**26  # entries that are looked at together
+_WIDE_PIECE, _NUMBERS = 2**24, 2**26  # beside NumPy: entries, and numbers of rows, in float64 at a time
 _MANY = 1 / 8  # share of the entries from which a product in float64 is cheaper than differences
 _PAIRS = 2**12  # rows of sparse matrices that are subtracted together
 
@@ -53,13 +54,17 @@ class Settings:
 
 @dataclass(frozen=True)
 class Side:
-    """Rows as one side of the product, with ‖x‖²/2 and the :func:`_limits` of each, and as they came."""
+    """Rows as one side of the product, with ‖x‖²/2 of each, and as they came."""
 
     samples: Array
     factors: Array
     halves: Array
-    limits: Array
     settings: Settings
+
+    @property
+    def limits(self) -> Array:
+        """Those of :func:`_limits`."""
+        return _limits(self.halves, self.settings)
 
     def __getitem__(self, key: tuple[Any, slice]) -> Side:
         """Return some rows: a slice of them without a copy, or those of an index."""
@@ -70,9 +75,7 @@ class Side:
                 return take_rows(part, rows)
             return part[rows] if part.ndim == 1 else part[rows, :]
 
-        return Side(
-            some(self.samples), some(self.factors), some(self.halves), some(self.limits), self.settings
-        )
+        return Side(some(self.samples), some(self.factors), some(self.halves), self.settings)
 
     def times(self, right: Side, out: np.ndarray | None = None) -> Array:
         """Return −‖x − z‖²/2, written into ``out`` where one is given and it is NumPy's."""
@@ -137,11 +140,11 @@ def _is_accurate(left: Side, right: Side) -> bool:
 def _sides(X: Array, Z: Array, settings: Settings) -> tuple[Side, Side]:
     with np.errstate(all="ignore"):
         rows, halves = _scaled(X, settings)
-        left = Side(X, with_columns(rows, -halves, 1.0), halves, _limits(halves, settings), settings)
+        left = Side(X, with_columns(rows, -halves, 1.0), halves, settings)
         if Z is X:
             return left, replace(left, factors=with_columns(rows, 1.0, -halves))
         rows, halves = _scaled(Z, settings)
-        return left, Side(Z, with_columns(rows, 1.0, -halves), halves, _limits(halves, settings), settings)
+        return left, Side(Z, with_columns(rows, 1.0, -halves), halves, settings)
 
 
 def _scaled(X: Array, settings: Settings) -> tuple[Array, Array]:
@@ -187,12 +190,30 @@ def _settle_compiled(left: Side, right: Side, block: np.ndarray, a: int, b: int)
 
 
 def _settle(left: Side, right: Side, block: Array, a: int, b: int) -> None:
-    """Compute again the entries of rows a … b − 1 where one is doubtful, in any array library."""
-    xp, limits = namespace(block), left.limits
-    if xp.all(block[a:b, :] <= limits[:, :1] - limits[:, 1:] * right.halves[None, :]):  # NaN is not
+    """Compute again the doubtful ones of the entries of rows a … b − 1, in any array library."""
+    xp, limits, part = namespace(block), left.limits, block[a:b, :]
+    doubtful = ~(part <= limits[:, :1] - limits[:, 1:] * right.halves[None, :])  # NaN is
+    i, j = xp.nonzero(doubtful)
+    if not i.shape[0]:
         return
-    wide = _wide_product(left, right) if left.samples.dtype != xp.float64 else _by_differences(left, right)
-    block[a:b, :] = xp.astype(wide, block.dtype)
+    if i.shape[0] <= _MANY * math.prod(part.shape):
+        part[doubtful] = xp.astype(-_half_squares(left, right, i, j), block.dtype)
+        return
+    recomputed = _wide_product if left.samples.dtype != xp.float64 else _by_differences
+    for c, e in blocks(part.shape[0], max(1, _WIDE_PIECE // part.shape[1])):
+        part[c:e, :] = xp.astype(recomputed(left[c:e, :], right), block.dtype)
+
+
+def _half_squares(left: Side, right: Side, i: Array, j: Array) -> Array:
+    """Return ‖x_i − z_j‖²/(2σ²) of pairs of rows, in float64."""
+    xp, sigma = namespace(i), left.settings.sigma
+
+    def rows(side: Side, index: Array) -> Array:
+        return xp.astype(xp.take(side.samples, index, axis=0), xp.float64)
+
+    pairs = blocks(i.shape[0], max(1, _NUMBERS // left.samples.shape[1]))
+    parts = [xp.sum(((rows(left, i[a:b]) - rows(right, j[a:b])) / sigma) ** 2, axis=1) / 2 for a, b in pairs]
+    return xp.concat(parts)
 
 
 def _wide_product(left: Side, right: Side) -> Array:

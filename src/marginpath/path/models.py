@@ -49,6 +49,8 @@ class PackedDual:
         u.ravel()[self.index] = self.values
         return u
 
+    where_kept = unpack
+
 
 @dataclass(frozen=True)
 class KeptDual:
@@ -60,6 +62,10 @@ class KeptDual:
     def unpack(self, mass: np.ndarray) -> np.ndarray:
         """Return u, as a NumPy array."""
         return to_numpy(self.values)
+
+    def where_kept(self, mass: np.ndarray) -> Array:
+        """Return u."""
+        return self.values
 
 
 @register
@@ -103,6 +109,10 @@ class ModelHistory:
         """Return the dual vectors after that many steps; 0 is the start."""
         return self.packed[self._row(step)].unpack(self.mass)
 
+    def where_kept(self, step: int) -> Array:
+        """Return the same where it was kept: on a GPU, if the path ran there."""
+        return self.packed[self._row(step)].where_kept(self.mass)
+
     def bound(self, step: int) -> float:
         """Return 1/λ of that step, the largest of the columns."""
         return float(np.max(to_numpy(self.packed[self._row(step)].bound)))
@@ -141,8 +151,11 @@ class ModelHistory:
         return PackedDual.pack(to_numpy(model.values), self._bound(model.bound), self.mass)
 
     def _part(self, values: Array) -> np.ndarray:
-        whole = to_numpy(values)
-        return whole if self.columns is None or whole.ndim < 2 else whole[:, self.columns]
+        if self.columns is None or values.ndim < 2:
+            return to_numpy(values)
+        if is_numpy(values):
+            return np.asarray(values[:, self.columns])
+        return to_numpy(take_columns(values, self.columns))
 
     def _bound(self, bound: Array) -> np.ndarray:
         whole = to_numpy(bound)

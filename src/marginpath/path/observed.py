@@ -36,6 +36,10 @@ class Rows(dict[str, list[Any]]):
         """Return one of the values under that name, and leave the others where they are."""
         return to_numpy(super().__getitem__(name)[row])
 
+    def where_kept(self, name: str, row: int) -> Any:
+        """Return one of the values under that name where it is."""
+        return super().__getitem__(name)[row]
+
     def __getitem__(self, name: str) -> list[Any]:
         """Return the values under that name, as NumPy arrays and numbers."""
         values = super().__getitem__(name)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, is_numpy, to_numpy
+from ..arrays import Array, all_finite, is_numpy, to_numpy
 from ..gram.base import Gram
 from ..losses import Loss, ResidualLoss
 from .checks import check_classes, check_labels, checked_weights, representable, require_gram
@@ -64,8 +64,10 @@ class Problem:
         require_gram(gram)
         labels = to_numpy(y)
         check_labels(labels, gram.shape[0])
-        weights = checked_weights(sample_weight, gram.shape[0])
-        mass = np.abs(labels) * (weights if labels.ndim == 1 else weights[:, None])
+        mass = np.abs(labels)
+        if sample_weight is not None:
+            weights = checked_weights(sample_weight, gram.shape[0])
+            mass = mass * (weights if labels.ndim == 1 else weights[:, None])
         check_classes(labels, mass)
         scale = np.ones(labels.shape[1:]) if box_scale is None else to_numpy(box_scale)
         if scale.shape not in ((), labels.shape[1:]) or not np.all((scale > 0) & np.isfinite(scale)):
@@ -75,15 +77,15 @@ class Problem:
             )
         self.gram, self.intercept = gram, bool(intercept)
         self.Y = self._array(labels)
-        self.mass = self._array(representable(mass, self.Y.dtype, gram.xp))
+        self.mass = self._array(mass if sample_weight is None else representable(mass, self.Y.dtype, gram.xp))
         self.box_scale = self._array(scale * np.ones(labels.shape[1:]))
         self.sample_weight = None if sample_weight is None else self._array(weights)
 
     def _array(self, values: Any) -> Array:
-        xp = self.gram.xp
-        return xp.asarray(
-            np.asarray(values, dtype=np.float64), dtype=self.gram.dtype, device=self.gram.device
-        )
+        xp, dtype, where = self.gram.xp, self.gram.dtype, self.gram.device
+        if np.asarray(values).dtype == np.int8:  # labels of many columns: few bytes go to a GPU
+            return xp.astype(xp.asarray(values, device=where), dtype)
+        return xp.asarray(np.asarray(values, dtype=np.float64), dtype=dtype, device=where)
 
     @property
     def xp(self) -> Any:
@@ -97,11 +99,21 @@ class Problem:
 
     def scores(self, u: Array) -> Array:
         """Return S = K(Y∘u): one product. The decision values of the samples are −S."""
-        return self.gram @ (self.Y * u)
+        return self.gram @ self.signed(u)
+
+    def signed(self, u: Array) -> Array:
+        """Return Y∘u; beside NumPy, where no u is changed, that of the last u is known."""
+        if is_numpy(u):
+            return self.Y * u
+        if self._signed is None or self._signed[0] is not u:
+            self._signed = u, self.Y * u
+        return self._signed[1]
+
+    _signed: tuple[Array, Array] | None = None
 
     def margins(self, scores: Array) -> Array:
         """Return m = Z w = −Y∘S, the margins y_i f(x_i)."""
-        return -self.Y * scores
+        return self._opposite * scores
 
     def decision(self, u: Array, X: Array, offset: Array | float = 0.0) -> Array:
         """Return f(x) = −Σ_i y_i u_i k(x_i, x) − offset of new samples, per column; its sign is the class."""
@@ -113,8 +125,7 @@ class Problem:
 
     def smallest(self, values: Array) -> Array:
         """Return the minimum over the samples that count, per column."""
-        xp = self.xp
-        return xp.min(xp.where(self.mass > 0, values, xp.full_like(values, float("inf"))), axis=0)
+        return self.xp.min(self.xp.where(self.counts, values, self.number(math.inf)), axis=0)
 
     def smallest_margin(self, margins: Array) -> Array:
         """Return min_i m_i per column, of margins without an intercept: with it, at its best value.
@@ -131,7 +142,7 @@ class Problem:
         """
         if not self.intercept:
             return self.smallest(margins)
-        infinity = self.xp.full_like(margins, float("inf"))
+        infinity = self.number(math.inf)
         up, down = (
             self.smallest(self.xp.where(side, margins, infinity)) for side in (self.Y > 0, self.Y < 0)
         )
@@ -162,9 +173,27 @@ class Problem:
 
     def box(self, size: Array) -> Array:
         """Return the lengths of the box, size × weight, also where the size is infinite."""
-        xp = self.xp
-        inside = self.mass > 0
-        return xp.where(inside, size * xp.where(inside, self.mass, xp.ones_like(self.mass)), self.mass)
+        return self.xp.where(self.counts, size * self._mass_or_one, self.mass)
+
+    @cached_property
+    def counts(self) -> Array:
+        """Which samples count in which column."""
+        return self.mass > 0
+
+    @cached_property
+    def _opposite(self) -> Array:
+        return -self.Y
+
+    @cached_property
+    def _mass_or_one(self) -> Array:
+        return self.xp.where(self.counts, self.mass, self.number(1.0))
+
+    def number(self, value: float) -> Array:
+        """Return a number as an array of no dimension, made once: it costs no pass over the samples."""
+        made: dict[float, Array] = self.__dict__.setdefault("_made", {})
+        if value not in made:
+            made[value] = self.xp.full((), value, dtype=self.gram.dtype, device=self.gram.device)
+        return made[value]
 
     def box_size(self, size: float) -> Array:
         """Return b_t s_j for every column, infinite where the dtype cannot hold it."""
@@ -183,14 +212,19 @@ class Problem:
         return self.smallest(self.roots)
 
     @cached_property
+    def largest_margin(self) -> Array:
+        """What no margin is over, whatever w with ‖w‖ = 1, per column."""
+        return self.smallest_margin(self.roots)
+
+    @cached_property
     def _largest_size(self) -> float:
         """The largest b_t that the dtype can hold in every column; asked once, as it waits for a GPU."""
         return float(self.xp.finfo(self.gram.dtype).max) / float(self.xp.max(self.box_scale))
 
     def check_range(self) -> None:
         """Raise where a k(x_i, x_i) overflows: margins can be proved then, but not computed with."""
-        finite = np.isfinite(to_numpy(self.gram.diagonal))
-        if not finite.all():
+        if not all_finite(self.gram.diagonal):
+            finite = np.isfinite(to_numpy(self.gram.diagonal))
             raise ValueError(
                 f"k(x, x) of sample {int(np.argmin(finite))} is more than {self.gram.dtype} can hold. Scale "
                 f"the samples, for example by sklearn.preprocessing.StandardScaler, or pass float64 ones."
@@ -211,7 +245,7 @@ class Problem:
     def on(self, gram: Gram) -> Problem:
         """Return the same problem on another Gram matrix of the same samples."""
         other = copy.copy(self)
-        for name in ("roots", "smallest_root", "packed", "_largest_size"):  # computed of the other one
+        for name in ("roots", "smallest_root", "largest_margin", "packed", "_largest_size", "_made"):
             other.__dict__.pop(name, None)
         other.gram = gram
         return other

@@ -130,8 +130,9 @@ class DualDescent:
 
         q = state.u + α * (state.u - state.previous_u)
         Kq = self._scores_at(problem, state, q, α)
-        g = q - γ * problem.mass * (problem.Y * Kq)
-        u = problem.prox(self.loss, g, γ * problem.mass, problem.box(bound))
+        step = γ * problem.mass
+        g = q - step * (problem.Y * Kq)
+        u = problem.prox(self.loss, g, step, problem.box(bound))
         after = DualDescentState(
             t=t,
             u=u,

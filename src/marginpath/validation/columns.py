@@ -128,6 +128,8 @@ class OneVsOne:
         )
 
 
+_CLOSE = 2**16  # whole numbers that are counted one by one
+
 Columns: TypeAlias = OneVsRest | OneVsOne
 
 
@@ -169,6 +171,24 @@ def settled(columns: Columns, decision: np.ndarray, bound: np.ndarray) -> np.nda
 
 #: What the columns of several classes may be.
 MULTI_CLASS = ("ovr", "ovo")
+
+
+def class_codes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes, sorted, and the number of that of every label; close whole numbers are counted.
+
+    Examples
+    --------
+    >>> class_codes(np.array([7, 3, 7]))
+    (array([3, 7]), array([1, 0, 1]))
+    """
+    whole = np.can_cast(labels.dtype, np.int64) and labels.dtype != bool and labels.ndim == 1
+    if not (whole and len(labels)) or int(labels.max()) - (least := int(labels.min())) >= _CLOSE:
+        classes, codes = np.unique(labels, return_inverse=True)
+        return classes, codes
+    places = labels.astype(np.int64) - least
+    present = np.bincount(places) > 0
+    classes = (np.flatnonzero(present) + least).astype(labels.dtype)
+    return classes, (np.cumsum(present) - 1)[places]
 
 
 def class_signs(codes: np.ndarray, n_classes: int) -> np.ndarray:

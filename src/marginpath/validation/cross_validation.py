@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, take_columns, to_numpy
-from ..certificates.bounds import estimated_margin_bounds
+from ..arrays import Array, is_numpy, take_columns, take_rows, to_numpy
+from ..certificates.bounds import estimated_ends, estimated_margin_bounds
 from ..gram.base import Gram
 from ..gram.landmarks import landmark_observer
-from ..metrics import Metric, gap
+from ..metrics import Metric, gap, gap_and_sums
 from ..path.models import ModelHistory
 from ..path.path import Path
 from ..path.run import Callback, Rule, resume, run
@@ -25,7 +25,7 @@ from ..path.stopping import NoImprovement
 from ..problem import Problem
 from ..solvers import CoordinateDescent, Solver
 from ..solvers.base import State
-from .columns import columns_for
+from .columns import class_codes, columns_for
 from .proper import enough_rows, log_loss
 from .scores import OutOfFold
 from .splits import held_out_samples
@@ -201,7 +201,7 @@ class PathValidation:
         if selection not in SELECTIONS:
             raise ValueError(f"selection must be one of {', '.join(SELECTIONS)}, got {selection!r}.")
         labels = to_numpy(y)
-        self.classes, codes = np.unique(labels, return_inverse=True)
+        self.classes, codes = class_codes(labels)
         if labels.shape != (gram.shape[0],) or len(self.classes) < 2:
             raise ValueError(
                 f"y must hold one label for each of the {gram.shape[0]} samples and at least two classes, "
@@ -212,7 +212,7 @@ class PathValidation:
             raise ValueError("selection='one_se' needs at least two folds to tell an error; there is one.")
         self.selection = selection
         columns = columns_for(len(self.classes), multi_class)
-        self.signs = signs = columns.signs(codes)
+        self.signs = signs = columns.signs(codes).astype(np.int8)  # ±1 and 0: of many rows they are many
         labels_of_folds = fold_columns(signs, splits, whole)
         self.problem = Problem(gram, labels_of_folds, sample_weight, intercept=intercept)
         self.model_columns = len(splits) + (len(splits) + 1) * np.arange(signs.shape[1])
@@ -268,7 +268,8 @@ class PathValidation:
             return int(equals[0])
         some, weight = enough_rows(len(self.signs)), self.judge.weight
         signs, weight = self.signs[some], None if weight is None else weight[some]
-        decisions = (path.rows.at("out_of_fold", t + 1)[some] for t in equals)
+        decisions = (path.rows.where_kept("out_of_fold", t + 1) for t in equals)
+        decisions = (each if isinstance(some, slice) else take_rows(each, some) for each in decisions)
         losses = np.array([log_loss(decision, signs, weight) for decision in decisions])
         return int(equals[np.argmax(losses <= losses.min() + 1e-7)])  # at first, u only grows by a factor
 
@@ -292,7 +293,7 @@ class PathValidation:
         return {
             **loss,
             "bound": largest_bound,
-            "gap": _largest_gap,
+            "gap": self._largest_gap,
             "offset": self._offset,
             "scores": self.judge.scores,
             "estimated_margin_bounds": self._margin_bounds,
@@ -302,15 +303,43 @@ class PathValidation:
 
     def _offset(self, problem: Problem, state: State) -> Array:
         """Return what the decision values of the models of all the data have beyond the kernel's part."""
-        return -take_columns(getattr(state, "offset", problem.xp.zeros_like(state.bound)), self.model_columns)
+        if not hasattr(state, "offset"):
+            return self._no_offset
+        return -take_columns(state.offset, self.model_columns)
+
+    @cached_property
+    def _no_offset(self) -> Array:
+        return -take_columns(self.problem.xp.zeros_like(self.problem.box_scale), self.model_columns)
 
     def _margin_bounds(self, problem: Problem, state: State) -> Array:
-        """Estimate the bounds on the maximum margin of the models of all the data."""
+        """Estimate the bounds on the maximum margin of the models of all the data.
+
+        Beside NumPy, the gap of the state has summed up all that they take.
+        """
+        if not (is_numpy(state.u) or problem.intercept):
+            sums = take_columns(problem.xp.stack(self._gap_and_sums(problem, state)[1]), self.model_columns)
+            return problem.xp.stack(estimated_ends(sums[0, :], -sums[1, :], sums[2, :], self.models_alone))
         u, scores, bound = (take_columns(x, self.model_columns) for x in (state.u, state.scores, state.bound))
         if hasattr(state, "offset"):
             scores = scores - take_columns(state.offset, self.model_columns)
         part = State(t=state.t, u=u, scores=scores, bound=bound)
         return problem.xp.stack(estimated_margin_bounds(self.models_alone, part))
+
+    def _largest_gap(self, problem: Problem, state: State) -> Array:
+        """Return the largest gap of the columns, by the samples that count in them."""
+        if problem.packed is None:
+            return problem.xp.max(self._gap_and_sums(problem, state)[0])
+        index, problem = problem.packed
+        u, scores = (np.take_along_axis(values, index, axis=0) for values in (state.u, state.scores))
+        return problem.xp.max(gap(problem, State(t=state.t, u=u, scores=scores, bound=state.bound)))
+
+    def _gap_and_sums(self, problem: Problem, state: State) -> tuple[Array, tuple[Array, Array, Array]]:
+        """Return both; those of the last state are known."""
+        if self._summed is None or self._summed[0] is not state:
+            self._summed = state, gap_and_sums(problem, state)
+        return self._summed[1]
+
+    _summed: tuple[State, tuple[Array, tuple[Array, Array, Array]]] | None = None
 
     @cached_property
     def models_alone(self) -> Problem:
@@ -347,15 +376,6 @@ def fold_columns(signs: np.ndarray, splits: list[np.ndarray], whole: bool = True
     for j, test in enumerate(splits):
         columns[test, :, j] = 0
     return columns.reshape(len(signs), -1)
-
-
-def _largest_gap(problem: Problem, state: State) -> Array:
-    """Return the largest gap of the columns, by the samples that count in them."""
-    if problem.packed is not None:
-        index, problem = problem.packed
-        u, scores = (np.take_along_axis(values, index, axis=0) for values in (state.u, state.scores))
-        state = State(t=state.t, u=u, scores=scores, bound=state.bound)
-    return problem.xp.max(gap(problem, state))
 
 
 def largest_bound(problem: Problem, state: State) -> Array:

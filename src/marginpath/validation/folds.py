@@ -47,18 +47,20 @@ class HeldOut:
     ) -> None:
         xp, n, folds = namespace(like), len(codes), len(splits)
         self.columns, self.shape = columns, (n, columns.n_columns, folds + 1)
-        last, share = np.full(n, -1), np.zeros((n, folds))
+        last, held = np.full(n, -1), np.zeros((n, folds), dtype=bool)
         for j, test in enumerate(splits):
-            last[test] = j
-            share[test, j] = 1.0 if weight is None else weight[test]
-        share /= share.sum(axis=0)
+            last[test], held[test, j] = j, True
 
         def moved(values: Any) -> Array:
             return xp.asarray(values, device=device(like))
 
         self._last = moved(last[:, None] == np.arange(folds))
-        self._never = moved(last[:, None] < 0)
-        self._share, self._codes = moved(share), moved(codes[:, None])
+        self._never = moved(last[:, None] < 0) if np.any(last < 0) else None
+        share = xp.astype(moved(held), xp.float64)
+        if weight is not None:
+            share = share * moved(weight.astype(np.float64)[:, None])
+        self._share, self._codes = share / xp.sum(share, axis=0), moved(codes[:, None])
+        self._second, self._nothing = self._codes == 1, xp.zeros_like(share[0, 0])
 
     def decisions(self, scores: Array) -> Array:
         """Return the decision value of every sample by the last fold that held it out, or NaN."""
@@ -66,15 +68,19 @@ class HeldOut:
         held = self._folds(scores)
         zero = xp.zeros_like(held[:, 0, 0])[:, None, None]
         found = -xp.sum(xp.where(self._last[:, None, :], held, zero), axis=2)
-        return xp.where(self._never, xp.full_like(found, float("nan")), found)
+        return (
+            found if self._never is None else xp.where(self._never, xp.full_like(found, float("nan")), found)
+        )
 
     def accuracies(self, scores: Array) -> Array:
         """Return the share of the held-out samples of every fold that get their class."""
         xp = namespace(scores)
-        values = self.columns.values(-xp.permute_dims(self._folds(scores), (0, 2, 1)))
-        index = xp.argmax(values, axis=2) if self.shape[1] > 1 else xp.astype(values[:, :, 0] > 0, xp.int64)
-        right = xp.astype(index == self._codes, xp.float64)
-        return xp.sum(right * self._share, axis=0)
+        if self.shape[1] == 1:
+            right = (self._folds(scores)[:, 0, :] < 0) == self._second  # decision values are −S
+        else:
+            values = self.columns.values(-xp.permute_dims(self._folds(scores), (0, 2, 1)))
+            right = xp.argmax(values, axis=2) == self._codes
+        return xp.sum(xp.where(right, self._share, self._nothing), axis=0)
 
     def _folds(self, scores: Array) -> Array:
         """View the scores as (n, columns, folds), without the models of all the data."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
+from ..arrays import Array, beside, is_numpy, namespace, take_columns, to_numpy
+
 _ROUNDS = 30  # of Newton's method, which needs about ten
 _CLOSE = 1e-10  # of a sample's loss, where it ends
 _ENOUGH = 200_000  # rows
@@ -22,7 +24,7 @@ def enough_rows(n: int) -> slice | np.ndarray:
     return slice(None) if n <= _ENOUGH else np.random.default_rng(0).choice(n, _ENOUGH, replace=False)
 
 
-def log_loss(decision: np.ndarray, signs: np.ndarray, weight: np.ndarray | None = None) -> float:
+def log_loss(decision: Array, signs: np.ndarray, weight: np.ndarray | None = None) -> float:
     """Return the mean log loss of the log-odds a f + b, with the best a ≥ 0 and b of every column.
 
     a and b are those of Platt (1999), with his targets a little off 0 and 1: values that separate the classes
@@ -31,7 +33,7 @@ def log_loss(decision: np.ndarray, signs: np.ndarray, weight: np.ndarray | None 
     Parameters
     ----------
     decision : array (n, columns)
-        Held-out values; NaN does not count.
+        Held-out values, of any library; NaN does not count.
     signs : array (n, columns)
         The labels ±1 of every column; 0 does not count.
     weight : array (n,), optional
@@ -45,15 +47,25 @@ def log_loss(decision: np.ndarray, signs: np.ndarray, weight: np.ndarray | None 
     True
     """
     share = np.ones(len(signs)) if weight is None else np.asarray(weight, dtype=float)
-    mass = np.where(np.isfinite(decision) & (signs != 0), share[:, None], 0.0)
+    known = np.isfinite(decision) if is_numpy(decision) else to_numpy(namespace(decision).isfinite(decision))
+    mass = np.where(known & (signs != 0), share[:, None], 0.0)
     columns = np.flatnonzero(mass.any(axis=0))
-    mass, signs, decision = packed(*(part[:, columns] for part in (mass, signs, decision)))
+    if is_numpy(decision):
+        mass, signs, decision = packed(*(part[:, columns] for part in (mass, signs, decision)))
+    else:
+        mass, signs, decision = mass[:, columns], signs[:, columns], take_columns(decision, columns)
     total = mass.sum(axis=0)
-    f = _standardized(np.where(mass > 0, decision, 0.0).astype(float), mass, total)
     positive = np.sum(mass * (signs > 0), axis=0)
     high, low = (positive + 1) / (positive + 2), 1 / (total - positive + 2)
     target = np.where(signs > 0, high, low)
-    return float(np.sum(_platt_losses(f, target, mass, total)) / np.sum(total))
+    if not is_numpy(decision):
+        xp = namespace(decision)
+        decision = xp.astype(decision, xp.float64)
+        mass, target, total = (beside(part, decision) for part in (mass, target, total))
+    xp = namespace(decision)
+    f = xp.astype(xp.where(mass > 0, decision, xp.zeros_like(decision)), xp.float64)
+    losses = _platt_losses(_standardized(f, mass, total), target, mass, total)
+    return float(xp.sum(losses) / xp.sum(total))
 
 
 def packed(mass: np.ndarray, *parts: np.ndarray) -> list[np.ndarray]:
@@ -74,37 +86,48 @@ def packed(mass: np.ndarray, *parts: np.ndarray) -> list[np.ndarray]:
     return [np.take_along_axis(part, rows, axis=0) for part in (mass, *parts)]
 
 
-def _standardized(f: np.ndarray, mass: np.ndarray, total: np.ndarray) -> np.ndarray:
-    centred = f - np.sum(mass * f, axis=0) / total
-    spread = np.sqrt(np.sum(mass * centred**2, axis=0) / total)
-    return np.asarray(centred / np.where(spread > 0, spread, 1))
+def _standardized(f: Array, mass: Array, total: Array) -> Array:
+    xp = namespace(f)
+    centred = f - xp.sum(mass * f, axis=0) / total
+    spread = xp.sqrt(xp.sum(mass * centred**2, axis=0) / total)
+    return centred / xp.where(spread > 0, spread, xp.ones_like(spread))
 
 
-def _platt_losses(f: np.ndarray, target: np.ndarray, mass: np.ndarray, total: np.ndarray) -> np.ndarray:
+def _platt_losses(f: Array, target: Array, mass: Array, total: Array) -> Array:
     """Minimize Σ mass (log(1 + e^z) − target z), z = a f + b, over a ≥ 0 and b; return the sum of a column.
 
     Newton's method; a column whose step does not lower its sum takes half of it the next time.
     """
+    xp = namespace(f)
 
-    def loss(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    def loss(a: Array, b: Array) -> Array:
         z = a * f + b
-        return np.asarray(np.sum(mass * (np.logaddexp(0, z) - target * z), axis=0))
+        return xp.sum(mass * (xp.logaddexp(xp.zeros_like(z), z) - target * z), axis=0)
 
-    mean = np.sum(mass * target, axis=0) / total
-    a, b, length = np.zeros_like(mean), np.log(mean / (1 - mean)), np.ones_like(mean)
+    mean = xp.sum(mass * target, axis=0) / total
+    a, b, length = xp.zeros_like(mean), xp.log(mean / (1 - mean)), xp.ones_like(mean)
     flat = least = loss(a, b)
     for _ in range(_ROUNDS):
-        chance = expit(a * f + b)
+        chance = _logistic(a * f + b)
         rest, curve = mass * (chance - target), mass * chance * (1 - chance)
-        ga, gb = np.sum(rest * f, axis=0), np.sum(rest, axis=0)
-        haa, hab, hbb = (np.sum(curve * each, axis=0) for each in (f * f, f, 1))
+        ga, gb = xp.sum(rest * f, axis=0), xp.sum(rest, axis=0)
+        haa, hab, hbb = (xp.sum(curve * each, axis=0) for each in (f * f, f, 1))
         determinant = haa * hbb - hab * hab + (_FLAT * total) ** 2
         to_a = a - length * (hbb * ga - hab * gb) / determinant
         to_b = b - length * (haa * gb - hab * ga) / determinant
         value = loss(to_a, to_b)
-        change, lower = np.abs(least - value), value < least
-        a, b, least = (np.where(lower, new, old) for new, old in ((to_a, a), (to_b, b), (value, least)))
-        if np.all(change <= _CLOSE * total):
+        change, lower = xp.abs(least - value), value < least
+        a, b, least = (xp.where(lower, new, old) for new, old in ((to_a, a), (to_b, b), (value, least)))
+        if bool(xp.all(change <= _CLOSE * total)):
             break
-        length = np.where(lower, 1.0, length / 2)
-    return np.where(a > 0, least, flat)
+        length = xp.where(lower, xp.ones_like(length), length / 2)
+    return xp.where(a > 0, least, flat)
+
+
+def _logistic(z: Array) -> Array:
+    """Return 1 / (1 + e^−z)."""
+    if is_numpy(z):
+        return expit(z)
+    xp = namespace(z)
+    e = xp.exp(-xp.abs(z))
+    return xp.where(z > 0, xp.ones_like(e), e) / (1 + e)

@@ -89,8 +89,9 @@ class OutOfFold:
     def majority_score(self) -> float:
         """The mean accuracy over the folds of giving all samples to that class."""
         right = self.labels == self.classes[self.majority]
-        weight = np.ones(len(right)) if self.weight is None else self.weight
-        return float(np.mean([np.average(right[test], weights=weight[test]) for test in self.splits]))
+        weights = (None if self.weight is None else self.weight[test] for test in self.splits)
+        shares = [np.average(right[test], weights=w) for test, w in zip(self.splits, weights, strict=True)]
+        return float(np.mean(shares))
 
     def squeezed(self, values: np.ndarray) -> np.ndarray:
         """Return (n,) for two classes, which share a column."""

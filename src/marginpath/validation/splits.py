@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from .columns import class_codes
+
 _SHOWN = 5  # classes that a message names
 
 
@@ -42,18 +44,16 @@ def held_out_samples(cv: Any, y: np.ndarray, groups: Any = None) -> list[np.ndar
     """
     from sklearn.model_selection import check_cv
 
-    classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    classes, codes = class_codes(np.asarray(y))
+    counts = np.bincount(codes, minlength=len(classes))
     _require_several(counts)
     asked = 5 if cv is None else cv
     is_number = isinstance(asked, Integral) and not isinstance(asked, bool)
-    made = min(int(asked), int(counts.max())) if is_number else asked
-    with warnings.catch_warnings():
-        if is_number:  # the same is said below, with names
-            warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        short = codes.astype(np.min_scalar_type(len(classes)))  # sorted in one pass, unlike most labels
-        labels = short if is_number else y
-        folds = list(check_cv(made, labels, classifier=True).split(np.zeros(len(y)), labels, groups))
-    tests = [np.arange(len(y))[test] for _, test in folds]  # masks become indices
+    if is_number:
+        tests = stratified_folds(codes, min(int(asked), int(counts.max())))
+    else:
+        folds = check_cv(asked, y, classifier=True).split(np.zeros(len(y)), y, groups)
+        tests = [np.arange(len(y))[test] for _, test in folds]  # masks become indices
     needed = max(2, int(asked) if is_number else len(tests))
     emptied = [counts == np.bincount(codes[test], minlength=len(counts)) for test in tests]
     single = (counts == 1) & (not is_number and len(tests) == 1)  # held out by no splitter that stratifies
@@ -63,6 +63,32 @@ def held_out_samples(cv: Any, y: np.ndarray, groups: Any = None) -> list[np.ndar
         _warn(classes[rare], counts[rare], needed, len(tests))
     _require_training(tests, codes, classes, counts)
     return tests
+
+
+def stratified_folds(codes: np.ndarray, folds: int) -> list[np.ndarray]:
+    """Return the samples that every fold of scikit-learn's StratifiedKFold holds out, in few passes.
+
+    Classes are numbered as they first occur. Were the samples sorted by class and dealt out to the folds one
+    by one, so many of a class as each fold has then it holds out, the first samples in the first fold.
+
+    Examples
+    --------
+    >>> [test.tolist() for test in stratified_folds(np.array([1, 1, 0, 1, 0]), 2)]
+    [[0, 1, 2], [3, 4]]
+    """
+    from sklearn.model_selection import StratifiedKFold
+
+    StratifiedKFold(folds)  # refuses less than two
+    counts = np.bincount(codes)
+    first = np.empty(len(counts), dtype=np.int64)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    order = np.argsort(first)
+    dealt = np.repeat(np.arange(len(counts)), counts[order])
+    shares = [np.bincount(dealt[j::folds], minlength=len(counts)) for j in range(folds)]
+    fold = np.empty(len(codes), dtype=np.min_scalar_type(folds))
+    for c, share in zip(order, np.transpose(shares), strict=True):
+        fold[codes == c] = np.repeat(np.arange(folds), share)
+    return [np.flatnonzero(fold == j) for j in range(folds)]
 
 
 @dataclass(frozen=True)
