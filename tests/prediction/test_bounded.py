@@ -48,6 +48,18 @@ def test_the_bound_is_near_enough_to_be_of_use():
     assert np.all(bound < 1e-2 * np.abs(sums).mean())
 
 
+def test_features_in_which_all_vectors_agree_count():
+    rng = np.random.default_rng(0)
+    vectors, X = rng.standard_normal((50, 6)), rng.standard_normal((80, 6))
+    vectors[:, [1, 4]] = 0.1, 1e5
+    X[:, 4] += 1e5
+    coef = rng.standard_normal((2, 50))
+    sums, bound = predictor_of(vectors, mp.Gaussian(2.0)).bounded(X, coef)
+    difference = np.abs(sums - naive(X, vectors, 2.0, coef))
+    assert np.all(difference <= bound)
+    assert np.all(difference < 1e-3 * np.abs(sums).mean())
+
+
 @pytest.mark.parametrize("far", [1e30, 1e300])
 def test_what_overflows_has_no_bound(far):
     vectors = np.random.default_rng(0).standard_normal((5, 2))

@@ -43,17 +43,19 @@ class BoundedSums:
     """
 
     def __init__(self, vectors: np.ndarray, sigma: float, coef: np.ndarray) -> None:
-        m, d = vectors.shape
+        m = len(vectors)
         self.dtype, self.sigma = vectors.dtype, sigma
         with np.errstate(all="ignore"):  # of what is not finite, the bound is not either
-            self.centre = vectors.mean(axis=0, dtype=np.float64)
-            scaled = (vectors - self.centre) / sigma
+            # Where all vectors agree, a centre of what they have makes every product 0: it is left out.
+            varied = np.any(vectors != vectors[0], axis=0)
+            self.centre = np.where(varied, vectors.mean(axis=0, dtype=np.float64), vectors[0])
+            self.kept = np.flatnonzero(varied)
+            scaled = (vectors[:, varied] - self.centre[varied]) / sigma
             halves = np.einsum("ij,ij->i", scaled, scaled) / 2
-            self.factors = np.empty((d + 2, m), np.float32)
-            self.factors[:d], self.factors[d], self.factors[d + 1] = scaled.T, 1.0, -halves
+            self.factors = np.concatenate([scaled.T, np.ones((1, m)), -halves[None]]).astype(np.float32)
             largest = np.abs(coef).max(axis=0)
             self.coef = np.concatenate([coef, largest[None]]).T.astype(np.float32)
-        self.room = _ROWS * (d + 2 + min(m, _VECTORS))
+        self.room = _ROWS * (len(self.factors) + min(m, _VECTORS))
         self.spare: list[np.ndarray] = []  # of threads that came before: to find memory takes long
         self.farthest, self.lost = float(halves.max()), _TINY * (m + float(largest.sum()))
 
@@ -78,7 +80,8 @@ class BoundedSums:
 
         d, m = self.factors.shape
         rows, room = memory[: len(X) * d].reshape(len(X), d), memory[len(X) * d :]
-        scale_in_single(np.require(X, np.float64, ["C", "W"]), self.centre, self.sigma, rows, halves)
+        X = np.require(X, np.float64, ["C", "W"])
+        scale_in_single(X, self.kept, self.centre, self.sigma, rows, halves)
         out[...] = 0
         for a, b in blocks(m, _VECTORS):
             values = room[: len(X) * (b - a)].reshape(len(X), b - a)
@@ -88,7 +91,7 @@ class BoundedSums:
 
     def _share(self, halves: np.ndarray) -> np.ndarray:
         """Return by which share of the sum of the terms' sizes a row's sums may be off."""
-        d, m = len(self.factors) - 2, min(_VECTORS, len(self.coef))
+        d, both = (len(self.kept), 1.01) if self.dtype == np.float64 else (len(self.centre), 3)
+        m = min(_VECTORS, len(self.coef))
         off = np.expm1(_UNIT * (2 * d + 10) * (halves + self.farthest)) + (m + _ROUNDINGS) * _UNIT
-        both = 1.01 if self.dtype == np.float64 else 3
         return np.asarray(both * off * (1 + off))  # the sum of the sizes is off by that share itself

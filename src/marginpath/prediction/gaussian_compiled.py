@@ -220,14 +220,15 @@ def _near_one(r: float) -> float:
 
 
 @numba.njit(nogil=True, cache=True, boundscheck=False, error_model="numpy", fastmath={"reassoc", "contract"})
-def scale_in_single(X: Any, centre: Any, sigma: float, rows: Any, halves: Any) -> None:
-    """Write x = (X_i − c)/σ in float32, then −‖x‖²/2 and 1, as a side of a product; and ‖x‖²/2."""
+def scale_in_single(X: Any, kept: Any, centre: Any, sigma: float, rows: Any, halves: Any) -> None:
+    """Write features of x = (X_i − c)/σ, then −‖x‖²/2 and 1, in float32, as a side of a product; and ‖x‖²/2."""
     width = 1 / sigma
     for i in range(len(X)):
         half = 0.0
         for f in range(X.shape[1]):
             value = (X[i, f] - centre[f]) * width
-            rows[i, f] = value
             half += value * value
+        for k in range(kept.size):
+            rows[i, k] = (X[i, kept[k]] - centre[kept[k]]) * width
         halves[i] = half / 2
-        rows[i, X.shape[1]], rows[i, X.shape[1] + 1] = -halves[i], 1.0
+        rows[i, kept.size], rows[i, kept.size + 1] = -halves[i], 1.0
