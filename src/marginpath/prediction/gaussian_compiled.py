@@ -221,7 +221,7 @@ def _near_one(r: float) -> float:
 
 @numba.njit(nogil=True, cache=True, boundscheck=False, error_model="numpy", fastmath={"reassoc", "contract"})
 def scale_in_single(X: Any, kept: Any, centre: Any, sigma: float, rows: Any, halves: Any) -> None:
-    """Write features of x = (X_i − c)/σ, then −‖x‖²/2 and 1, in float32, as a side of a product; and ‖x‖²/2."""
+    """Write some features of x = (X_i − c)/σ, −‖x‖²/2 and 1, one side of a product in float32; and ‖x‖²/2."""
     width = 1 / sigma
     for i in range(len(X)):
         half = 0.0

@@ -30,7 +30,7 @@ from . import fewer_vectors, peers
 from .fewer_vectors import MOST, listed, split
 from .measure import Benchmark, Contestant, Entry, Facts, Task
 
-#: Rows of a batch, how often it is predicted in a turn, and calls with one row: a turn of milliseconds is noise.
+#: Rows of a batch, how often a turn predicts it (milliseconds would be noise), and calls with one row.
 BATCH, TIMES, CALLS = 10_000, 10, 2_000
 OURS, COMPRESSED, ALONE = "marginpath", "compressed", "marginpath, compiled call alone"
 FILE = "file, kB"
