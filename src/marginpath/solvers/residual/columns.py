@@ -16,6 +16,7 @@ from ...losses import ResidualLoss
 from ...problem import RegressionProblem
 from .working_sets import Column, solve
 
+_SHARED = 400  # samples from which threads gain more than they wait for each other
 _PASSES = 3  # through each block of a kernel sweep: a step is cheap, reading a row of K is not
 
 
@@ -74,7 +75,8 @@ class Columns:
             solve(self.problem.gram, column, tol, sweeps, stop)
             self.a[:, j], self.field[:, j] = column.a, column.f
 
-        workers = parallel.available() if self.problem.gram.matrix is not None else 1
+        shared = self.problem.gram.matrix is not None and len(self.y) >= _SHARED
+        workers = parallel.available() if shared else 1
         with parallel.one_blas_thread():
             parallel.for_all(solve_column, range(len(self.b)), workers, lambda: stop.fill(True))
         self.measure()
