@@ -51,20 +51,19 @@ def gaussian_sums(X: Any, vectors: Any, samples: Any, norms: Any, coef: Any, set
         _scale(X[first : first + height], settings, rows, halves)
         sums[:] = 0
         for b in range(len(vectors)):
-            start = b * lanes
-            own = coef[:, start : min(start + lanes, len(samples))]
             for q in range(height):
                 if q % ROWS == 0:
-                    _products(rows[q : min(q + ROWS, height)], vectors[b], products)
-                exponentials(products[q % ROWS], halves[q], norms[b], values, exponents)
+                    _products(rows, q, min(q + ROWS, height), vectors, b, products)
+                exponentials(products, q % ROWS, halves[q], norms, b, values, exponents)
                 near = limits[0] * (halves[q] + largest[b]) <= limits[1]  # then no value is doubtful
-                if not near and are_doubtful(exponents, halves[q], norms[b], values, limits):
-                    _again(X[first + q], samples[start:], halves[q], norms[b], settings, values, exponents)
+                if not near and are_doubtful(exponents, halves[q], norms, b, values, limits):
+                    _again(X[first + q], samples, b, halves[q], norms, settings, values, exponents)
+                width = min(lanes, len(samples) - b * lanes)
                 for k in range(len(coef)):
                     if few:
-                        _add(own[k], values, sums[q, k])
+                        _add(coef, k, b * lanes, width, values, sums, q)
                     else:
-                        _add_at_once(own[k], values, sums[q, k])
+                        _add_at_once(coef, k, b * lanes, width, values, sums, q)
         for q in range(height):
             for k in range(len(coef)):
                 out[first + q, k] = _total(sums[q, k])
@@ -83,26 +82,26 @@ def _scale(X: Any, settings: Any, rows: Any, halves: Any) -> None:
 
 
 @_inlined
-def _add(coef: Any, values: Any, sums: Any) -> None:
-    """Add coef[c] · values[c] to sums[c]; the last block of the vectors may have fewer than others."""
-    if coef.size == LANES:
+def _add(coef: Any, k: int, start: int, width: int, values: Any, sums: Any, q: int) -> None:
+    """Add coef · values to the sums of a row; the last block of the vectors may have fewer than others."""
+    if width == LANES:
         for c in range(LANES):
-            sums[c] += coef[c] * values[c]
+            sums[q, k, c] += coef[k, start + c] * values[c]
     else:
-        for c in range(coef.size):
-            sums[c] += coef[c] * values[c]
+        for c in range(width):
+            sums[q, k, c] += coef[k, start + c] * values[c]
 
 
 @_inlined
-def _add_at_once(coef: Any, values: Any, sums: Any) -> None:
+def _add_at_once(coef: Any, k: int, start: int, width: int, values: Any, sums: Any, q: int) -> None:
     """Add them to fewer sums than there are lanes."""
-    if coef.size == LANES:
-        for start in range(0, LANES, SUMS):
+    if width == LANES:
+        for part in range(0, LANES, SUMS):
             for c in range(SUMS):
-                sums[c] += coef[start + c] * values[start + c]
+                sums[q, k, c] += coef[k, start + part + c] * values[part + c]
     else:
-        for c in range(coef.size):
-            sums[c % SUMS] += coef[c] * values[c]
+        for c in range(width):
+            sums[q, k, c % SUMS] += coef[k, start + c] * values[c]
 
 
 @_inlined
@@ -115,49 +114,51 @@ def _total(sums: Any) -> float:
 
 
 @_inlined
-def _products(rows: Any, block: Any, products: Any) -> None:
+def _products(rows: Any, first: int, last: int, vectors: Any, b: int, products: Any) -> None:
     """Write ⟨x, z_c⟩ for up to four rows; the bits of each are the same by itself."""
-    products[: len(rows)] = 0
-    if len(rows) == ROWS:
-        _four_products(rows, block, products)
+    products[: last - first] = 0
+    if last - first == ROWS:
+        _four_products(rows, first, vectors, b, products)
     else:
-        for q in range(len(rows)):
-            _one_product(rows[q], block, products[q])
+        for q in range(first, last):
+            _one_product(rows, q, vectors, b, products, q - first)
+
+
+# Whole arrays and places in them, below: every part of an array that is taken is counted, which takes as long
+# as many products.
 
 
 @_inlined
-def _one_product(row: Any, block: Any, products: Any) -> None:
-    """Add ⟨x, z_c⟩ to products[c]."""
-    for f in range(0, row.size, TERMS):
-        z0, z1, z2, z3 = block[f], block[f + 1], block[f + 2], block[f + 3]
-        x0, x1, x2, x3 = row[f], row[f + 1], row[f + 2], row[f + 3]
-        for c in range(LANES):
-            products[c] = x3 * z3[c] + (x2 * z2[c] + (x1 * z1[c] + (x0 * z0[c] + products[c])))
-
-
-@_inlined
-def _four_products(rows: Any, block: Any, products: Any) -> None:
-    """Do the same for four rows: what is read of the block serves all of them."""
-    p0, p1, p2, p3 = products[0], products[1], products[2], products[3]
+def _one_product(rows: Any, q: int, vectors: Any, b: int, products: Any, p: int) -> None:
+    """Add ⟨x, z_c⟩ to products[p, c]."""
     for f in range(0, rows.shape[1], TERMS):
-        z0, z1, z2, z3 = block[f], block[f + 1], block[f + 2], block[f + 3]
-        a0, a1, a2, a3 = rows[0, f], rows[0, f + 1], rows[0, f + 2], rows[0, f + 3]
-        b0, b1, b2, b3 = rows[1, f], rows[1, f + 1], rows[1, f + 2], rows[1, f + 3]
-        c0, c1, c2, c3 = rows[2, f], rows[2, f + 1], rows[2, f + 2], rows[2, f + 3]
-        e0, e1, e2, e3 = rows[3, f], rows[3, f + 1], rows[3, f + 2], rows[3, f + 3]
+        x0, x1, x2, x3 = rows[q, f], rows[q, f + 1], rows[q, f + 2], rows[q, f + 3]
         for c in range(LANES):
-            u, v, w, z = z0[c], z1[c], z2[c], z3[c]
-            p0[c] = a3 * z + (a2 * w + (a1 * v + (a0 * u + p0[c])))
-            p1[c] = b3 * z + (b2 * w + (b1 * v + (b0 * u + p1[c])))
-            p2[c] = c3 * z + (c2 * w + (c1 * v + (c0 * u + p2[c])))
-            p3[c] = e3 * z + (e2 * w + (e1 * v + (e0 * u + p3[c])))
+            u, v, w, z = vectors[b, f, c], vectors[b, f + 1, c], vectors[b, f + 2, c], vectors[b, f + 3, c]
+            products[p, c] = x3 * z + (x2 * w + (x1 * v + (x0 * u + products[p, c])))
 
 
 @_inlined
-def exponentials(products: Any, half: float, norms: Any, values: Any, exponents: Any) -> None:
-    """Write exp(⟨x, z⟩ − ‖x‖²/2 − ‖z‖²/2), and the exponents."""
+def _four_products(rows: Any, q: int, vectors: Any, b: int, products: Any) -> None:
+    """Do the same for four rows: what is read of the block serves all of them."""
+    for f in range(0, rows.shape[1], TERMS):
+        a0, a1, a2, a3 = rows[q, f], rows[q, f + 1], rows[q, f + 2], rows[q, f + 3]
+        b0, b1, b2, b3 = rows[q + 1, f], rows[q + 1, f + 1], rows[q + 1, f + 2], rows[q + 1, f + 3]
+        c0, c1, c2, c3 = rows[q + 2, f], rows[q + 2, f + 1], rows[q + 2, f + 2], rows[q + 2, f + 3]
+        e0, e1, e2, e3 = rows[q + 3, f], rows[q + 3, f + 1], rows[q + 3, f + 2], rows[q + 3, f + 3]
+        for c in range(LANES):
+            u, v, w, z = vectors[b, f, c], vectors[b, f + 1, c], vectors[b, f + 2, c], vectors[b, f + 3, c]
+            products[0, c] = a3 * z + (a2 * w + (a1 * v + (a0 * u + products[0, c])))
+            products[1, c] = b3 * z + (b2 * w + (b1 * v + (b0 * u + products[1, c])))
+            products[2, c] = c3 * z + (c2 * w + (c1 * v + (c0 * u + products[2, c])))
+            products[3, c] = e3 * z + (e2 * w + (e1 * v + (e0 * u + products[3, c])))
+
+
+@_inlined
+def exponentials(products: Any, p: int, half: float, norms: Any, b: int, values: Any, exponents: Any) -> None:
+    """Write exp(⟨x, z⟩ − ‖x‖²/2 − ‖z‖²/2) for the products p and the norms b, and the exponents."""
     for c in range(values.size):
-        exponents[c] = (np.float64(products[c]) - half) - norms[c]
+        exponents[c] = (np.float64(products[p, c]) - half) - norms[b, c]
         t = min(max(exponents[c], _LOWEST), 0.0)
         shifted = np.float64(t * _LOG2E + _ROUND)
         whole = shifted - _ROUND
@@ -166,11 +167,11 @@ def exponentials(products: Any, half: float, norms: Any, values: Any, exponents:
 
 
 @_inlined
-def are_doubtful(exponents: Any, half: float, norms: Any, values: Any, limits: Any) -> bool:
+def are_doubtful(exponents: Any, half: float, norms: Any, b: int, values: Any, limits: Any) -> bool:
     """Whether rounding may have changed one of the values too much."""
     doubtful = 0
     for c in range(values.size):
-        doubtful += is_doubtful(exponents[c], half + norms[c], values[c], limits)
+        doubtful += is_doubtful(exponents[c], half + norms[b, c], values[c], limits)
     return doubtful > 0
 
 
@@ -185,11 +186,14 @@ def is_doubtful(exponent: float, halves: float, value: float, limits: Any) -> bo
 
 
 @_jit
-def _again(x: Any, samples: Any, half: float, norms: Any, settings: Any, values: Any, exponents: Any) -> None:
+def _again(
+    x: Any, samples: Any, b: int, half: float, norms: Any, settings: Any, values: Any, exponents: Any
+) -> None:
     """Compute the doubtful values of a block again, from differences in float64."""
-    for c in range(min(values.size, len(samples))):
-        if is_doubtful(exponents[c], half + norms[c], values[c], settings[2]):
-            values[c] = exp(-_half_square(x, samples[c], settings[1]))
+    start = b * LANES
+    for c in range(min(values.size, len(samples) - start)):
+        if is_doubtful(exponents[c], half + norms[b, c], values[c], settings[2]):
+            values[c] = exp(-_half_square(x, samples[start + c], settings[1]))
 
 
 @numba.njit(nogil=True, cache=True, boundscheck=False, fastmath={"reassoc", "contract"})

@@ -27,7 +27,8 @@ def sparse_gaussian_sums(
     (data, indices, indptr), (entries, owners, starts) = rows, columns
     sigma, limits = settings[0], settings[1:]
     m = norms.size
-    products, values, exponents = np.empty(m), np.empty(m), np.empty(m)
+    products, values, exponents = np.empty((1, m)), np.empty(m), np.empty(m)
+    norms = norms.reshape((1, m))
     sums = np.empty(LANES)
     for i in range(len(out)):
         products[:] = 0
@@ -36,12 +37,12 @@ def sparse_gaussian_sums(
             x, f = np.float64(data[p]) / sigma, indices[p]
             half += x * x
             for r in range(starts[f], starts[f + 1]):
-                products[owners[r]] += x * entries[r]
+                products[0, owners[r]] += x * entries[r]
         half /= 2
-        exponentials(products, half, norms, values, exponents)
-        if are_doubtful(exponents, half, norms, values, limits):
+        exponentials(products, 0, half, norms, 0, values, exponents)
+        if are_doubtful(exponents, half, norms, 0, values, limits):
             for j in range(m):
-                if is_doubtful(exponents[j], half + norms[j], values[j], limits):
+                if is_doubtful(exponents[j], half + norms[0, j], values[j], limits):
                     values[j] = exp(-_half_square(data[own], indices[own], vectors, j, sigma))
         for k in range(len(coef)):
             sums[:] = 0
