@@ -34,7 +34,7 @@ def test_the_bound_holds(d, m, sigma, offset, dtype, seed):
     X = np.concatenate([near, offset + 4 * rng.standard_normal((40, d))]).astype(dtype)
     coef = rng.standard_normal((3, m)) * 10.0 ** rng.integers(-3, 4, size=(3, m))
     predictor = predictor_of(vectors, mp.Gaussian(sigma))
-    sums, bound = predictor.bounded(X, coef)
+    sums, bound = predictor.bounded(X, coef)(X)
     assert bound.shape == (80, 1)
     assert np.all(np.abs(sums - predictor(X, coef)) <= bound)
     slack = 1e-12 * np.abs(coef).sum()
@@ -44,7 +44,8 @@ def test_the_bound_holds(d, m, sigma, offset, dtype, seed):
 def test_the_bound_is_near_enough_to_be_of_use():
     rng = np.random.default_rng(0)
     vectors, coef = rng.standard_normal((500, 20)), rng.standard_normal((1, 500))
-    sums, bound = predictor_of(vectors, mp.Gaussian(4.0)).bounded(rng.standard_normal((500, 20)), coef)
+    X = rng.standard_normal((500, 20))
+    sums, bound = predictor_of(vectors, mp.Gaussian(4.0)).bounded(X, coef)(X)
     assert np.all(bound < 1e-2 * np.abs(sums).mean())
 
 
@@ -54,7 +55,7 @@ def test_features_in_which_all_vectors_agree_count():
     vectors[:, [1, 4]] = 0.1, 1e5
     X[:, 4] += 1e5
     coef = rng.standard_normal((2, 50))
-    sums, bound = predictor_of(vectors, mp.Gaussian(2.0)).bounded(X, coef)
+    sums, bound = predictor_of(vectors, mp.Gaussian(2.0)).bounded(X, coef)(X)
     difference = np.abs(sums - naive(X, vectors, 2.0, coef))
     assert np.all(difference <= bound)
     assert np.all(difference < 1e-3 * np.abs(sums).mean())
@@ -64,16 +65,16 @@ def test_features_in_which_all_vectors_agree_count():
 def test_what_overflows_has_no_bound(far):
     vectors = np.random.default_rng(0).standard_normal((5, 2))
     X = np.full((100, 2), far)
-    bound = predictor_of(vectors, mp.Gaussian(1.0)).bounded(X, np.ones((1, 5)))[1]
+    bound = predictor_of(vectors, mp.Gaussian(1.0)).bounded(X, np.ones((1, 5)))(X)[1]
     assert not np.any(bound < np.inf)
 
 
 def test_other_coefficients_are_packed_anew():
     vectors, X = np.eye(3), np.random.default_rng(0).standard_normal((70, 3))
     predictor, coef = predictor_of(vectors, mp.Gaussian(1.0)), np.ones((1, 3))
-    before = predictor.bounded(X, coef)[0]
+    before = predictor.bounded(X, coef)(X)[0]
     coef *= 2  # in place
-    assert np.allclose(predictor.bounded(X, coef)[0], 2 * before)
+    assert np.allclose(predictor.bounded(X, coef)(X)[0], 2 * before)
 
 
 @settings(deadline=None, max_examples=60)

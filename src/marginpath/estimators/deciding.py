@@ -84,18 +84,20 @@ def kernel_predictor(classifier: Any, X: Any) -> Predictor | None:
     return found if found is not None and found.takes(X) else None
 
 
-def decisions_for_labels(
-    classifier: Any, predictor: Predictor, decide: Callable[[AnyRows], Any], X: np.ndarray
-) -> np.ndarray:
-    """Return decision values (n, columns) with the labels of what ``decide`` says, mostly in float32."""
+def decisions_for_labels(classifier: Any, decide: Callable[[AnyRows], Any], rows: AnyRows) -> Any:
+    """Return decision values (n, columns) with the labels of what ``decide`` says, of many in float32."""
+    predictor = kernel_predictor(classifier, rows.X)
+    bounded = None if predictor is None else predictor.bounded(rows.X, classifier.dual_coef_)
+    if bounded is None:
+        return decide(rows)
 
     def quick(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        sums, bound = predictor.bounded(X, classifier.dual_coef_)
+        sums, bound = bounded(X)
         decision = sums + classifier.intercept_
         return decision, bound + np.finfo(decision.dtype).eps * np.abs(decision)
 
     with one_blas_thread():  # the threads are ours
-        return settled_decisions(X, quick, lambda X: np.asarray(decide(rows_of(X))), classifier.columns_)
+        return settled_decisions(rows.X, quick, lambda X: np.asarray(decide(rows_of(X))), classifier.columns_)
 
 
 def settled_decisions(

@@ -377,9 +377,7 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
         return self._product(rows, self.support_vectors_, self.dual_coef_.T) + self.intercept_
 
     def _decide_labels(self, rows: AnyRows) -> Array:
-        if (predictor := kernel_predictor(self, rows.X)) is not None and predictor.has_bounded(rows.X):
-            return decisions_for_labels(self, predictor, self._decide, rows.X)
-        return self._decide(rows)
+        return decisions_for_labels(self, self._decide, rows)
 
     def _decide_by(self, rows: AnyRows, coefficients: Array) -> Array:
         if self.kernel == "precomputed":

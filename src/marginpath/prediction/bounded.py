@@ -72,7 +72,7 @@ class BoundedSums:
         parallel.for_each(write, [slice(*ends) for ends in blocks(len(X), _ROWS)], parallel=True)
         with np.errstate(all="ignore"):
             bound = self._share(halves) * out[:, -1] + self.lost
-        return out[:, :-1], bound[:, None]
+        return out[:, :-1].astype(self.dtype, copy=False), bound[:, None]
 
     def _sum(self, X: np.ndarray, memory: np.ndarray, halves: np.ndarray, out: np.ndarray) -> None:
         """Write ‖x‖²/2 of some rows, their sums, and those of their terms' sizes."""

@@ -49,13 +49,9 @@ class Predictor(ABC):
             parallel.for_all(lambda part: self._sum(rows[part], coef, out[part]), parts, parallel.available())
         return out.astype(self.dtype, copy=False)
 
-    def has_bounded(self, X: Any) -> bool:
-        """Whether sums are made faster in float32."""
-        return False
-
-    def bounded(self, X: Any, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return sums in float32, and bounds (n, 1) on their differences from those of a call."""
-        raise NotImplementedError
+    def bounded(self, X: Any, coef: np.ndarray) -> BoundedSums | None:
+        """Return what makes sums of these rows faster, with bounds on what that changes, if there is such."""
+        return None
 
     @abstractmethod
     def _prepared(self, X: Any) -> Any:
@@ -141,16 +137,13 @@ class Gaussians(Predictor):
         self.settings = (centre, sigma, (product_unit(d, eps), tolerated(d, eps)), self.halves.max(axis=1))
         self._bounded: tuple[Any, BoundedSums] | None = None
 
-    def has_bounded(self, X: Any) -> bool:
-        """Whether the rows are dense and many."""
-        return not sp.issparse(X) and len(X) >= _MANY
-
-    def bounded(self, X: Any, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return sums in float32, and their bounds."""
+    def bounded(self, X: Any, coef: np.ndarray) -> BoundedSums | None:
+        """Return the sums in float32, for rows that are dense and many."""
+        if sp.issparse(X) or len(X) < _MANY:
+            return None
         if self._bounded is None or not np.array_equal(self._bounded[0], coef):
             self._bounded = coef.copy(), BoundedSums(self.vectors, self.settings[1], coef)
-        sums, bound = self._bounded[1](X)
-        return sums.astype(self.dtype, copy=False), bound
+        return self._bounded[1]
 
     def _prepared(self, X: Any) -> np.ndarray:
         dense = X.toarray() if sp.issparse(X) else X
