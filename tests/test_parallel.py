@@ -24,6 +24,39 @@ def test_an_error_stops_the_others_before_it_is_raised():
     assert ended == [1]
 
 
+def test_the_calling_thread_takes_part_where_nothing_is_to_be_stopped():
+    begun, callers = threading.Barrier(2, timeout=30), set()
+
+    def task(item):
+        begun.wait()  # two at a time, or never
+        callers.add(threading.current_thread())
+
+    for_all(task, range(4), 2)
+    assert len(callers) == 2
+    assert threading.current_thread() in callers
+    callers.clear()
+    for_all(task, range(4), 2, lambda: None)
+    assert threading.current_thread() not in callers
+
+
+@pytest.mark.parametrize("fails_here", [True, False])
+def test_an_error_leaves_undone_what_had_not_begun(fails_here):
+    """And it is raised, an IndexError too, in whichever thread it was met."""
+    caller, begun, done = threading.current_thread(), threading.Barrier(2, timeout=30), []
+
+    def task(item):
+        if item < 2:
+            begun.wait()
+            if (threading.current_thread() is caller) == fails_here:
+                raise IndexError("no")
+            time.sleep(0.2)
+        done.append(item)
+
+    with pytest.raises(IndexError, match="no"):
+        for_all(task, range(50), 2)
+    assert len(done) == 1
+
+
 def test_tasks_may_share_out_their_own_work():
     found = []
     for_all(lambda i: for_all(lambda j: found.append((i, j)), range(3), 2), range(4), 2)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -18,6 +19,9 @@ from typing import Any
 import joblib
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
+
+#: Samples up to which no column of a path takes so long that an interrupt could not wait for it.
+QUICK = 2048
 
 _limit: ContextVar[int | None] = ContextVar("threads", default=None)
 _deadline: ContextVar[tuple[float, threading.Event] | None] = ContextVar("deadline", default=None)
@@ -69,7 +73,9 @@ def for_all(
 ) -> None:
     """Run the task on every item, so many at a time, and return when all have ended.
 
-    After an error or an interrupt, what has not begun never does, and ``stop`` can tell the others to end.
+    After an error or an interrupt, what has not begun never does, and ``stop`` tells the others to end: for
+    that the calling thread waits. Without ``stop`` it takes part, and there is one thread less to wake, which
+    takes the system as long as some tasks do.
 
     Examples
     --------
@@ -78,22 +84,46 @@ def for_all(
     >>> sorted(found)
     [0, 1, 2]
     """
-    if workers == 1 or threading.current_thread().name.startswith(_NAME):
+    if workers == 1 or _limit.get() == 1 or threading.current_thread().name.startswith(_NAME):
         for item in items:
             task(item)
         return
-    futures = [_threads(workers).submit(task, item) for item in items]
-    try:
-        for future in futures:
-            future.result()
-    except BaseException:
-        for future in futures:
-            future.cancel()
+    left = deque(items)
+
+    def work() -> None:
+        try:
+            while (item := _next(left)) is not None:
+                task(*item)
+        except BaseException:
+            give_up()
+            raise
+
+    def give_up() -> None:
+        left.clear()
         if stop is not None:
             stop()
+
+    takes_part = stop is None
+    others = [_threads(workers).submit(work) for _ in range(min(workers, len(left)) - takes_part)]
+    try:
+        if takes_part:
+            with limited(1):
+                work()
+        for other in others:
+            other.result()
+    except BaseException:
+        give_up()
         raise
     finally:
-        wait(futures)
+        wait(others)
+
+
+def _next(left: deque[Any]) -> tuple[Any] | None:
+    """Take the first of what is left, or nothing: another thread may have been faster."""
+    try:
+        return (left.popleft(),)
+    except IndexError:
+        return None
 
 
 @contextmanager

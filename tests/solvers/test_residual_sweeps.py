@@ -13,8 +13,9 @@ from scipy.optimize import lsq_linear
 
 import marginpath as mp
 from marginpath.solvers.residual import sweeps, working_sets
-from marginpath.solvers.residual.compiled import plan, steps_in_set
 from marginpath.solvers.residual.interior import minimise_in_box
+from marginpath.solvers.residual.sets_compiled import plan, steps_in_set
+from marginpath.solvers.residual.working_sets import Column
 
 
 @every_loss
@@ -218,7 +219,7 @@ def test_samples_between_their_bounds_come_first_into_a_set():
     a = np.concatenate([np.full(free, 0.5), np.zeros(bound)])
     y = np.concatenate([np.full(free, 0.01), np.arange(1.0, bound + 1)])
     ends, ridge = np.ones(len(a)), np.zeros(len(a))
-    index, _, _ = plan(y, -ends, ends, ridge, 0.1, a, np.zeros(len(a)), 1e-3, 6)
+    index, _, _ = plan(Column(y, -ends, ends, ridge, 0.1, a, np.zeros(len(a))), 1e-3, 6)
     assert index.tolist() == [0, 1, 2, 17, 18, 19]  # and of the others the worst
 
 

@@ -21,6 +21,7 @@ SHORT = 32
 
 _AT_ONCE = 2**27  # numbers that rows and their short sums take, each
 _NEAR = 2**16  # sums that a core works on at a time: few columns of V, and wide parts of the rows
+_SHARED = 2**21  # products of numbers from which on threads gain more than they wait for each other
 
 
 def relative_error(n: int) -> float:
@@ -93,7 +94,8 @@ def _compiled(rows: np.ndarray, support: np.ndarray, V: np.ndarray) -> np.ndarra
     Vt[:, :count] = chosen[order].T
     support = np.concatenate([support[order], np.zeros(-count % 4, support.dtype)])
     out = np.empty((len(Vt), rows.shape[1]))
-    workers, room = parallel.available(), max(512, _NEAR // max(1, len(Vt)))
+    few = Vt.size * rows.shape[1] < _SHARED
+    workers, room = 1 if few else parallel.available(), max(512, _NEAR // max(1, len(Vt)))
     parts = workers * -(-rows.shape[1] // (workers * room))
     ends = np.linspace(0, rows.shape[1], parts + 1).astype(int).tolist()
 

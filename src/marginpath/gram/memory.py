@@ -34,12 +34,13 @@ def container_rooms(
     rooms = []
     for folder, (limit, use, reclaimable) in _groups(root, membership):
         try:
-            allowed, used = ((folder / name).read_text().strip() for name in (limit, use))
+            if (allowed := (folder / limit).read_text().strip()) == "max":
+                continue
+            used = int((folder / use).read_text())
             counts = dict(line.split(" ", 1) for line in (folder / "memory.stat").read_text().splitlines())
         except OSError:  # the outermost group has no limit
             continue
-        if allowed != "max":
-            rooms.append(max(0, int(allowed) - int(used) + int(counts.get(reclaimable, 0))))
+        rooms.append(max(0, int(allowed) - used + int(counts.get(reclaimable, 0))))
     return rooms
 
 

@@ -62,7 +62,10 @@ class Columns:
         return isinstance(self.space, _Kernel)
 
     def work(self, tol: float, sweeps: int) -> None:
-        """Solve on working sets. Rows that are not stored are computed for one column after the other."""
+        """Solve on working sets, and measure the gaps.
+
+        Rows that are not stored are computed for one column after the other.
+        """
         stop, (low, high) = np.zeros(1, dtype=bool), self.loss.box
 
         def solve_column(j: int) -> None:
@@ -72,14 +75,14 @@ class Columns:
             least, most = (np.where(counts, end * np.where(counts, b, 1.0), 0.0) for end in (low, high))
             ridge = np.where(counts, self.loss.curvature / np.where(counts, b, 1.0), 0.0)
             column = Column(y, least, most, ridge, self.loss.insensitivity, a, f)
-            solve(self.problem.gram, column, tol, sweeps, stop)
+            self.gaps[j] = solve(self.problem.gram, column, tol, sweeps, stop)
             self.a[:, j], self.field[:, j] = column.a, column.f
 
         shared = self.problem.gram.matrix is not None and len(self.y) >= _SHARED
         workers = parallel.available() if shared else 1
+        stop_all = None if len(self.y) <= parallel.QUICK else lambda: stop.fill(True)
         with parallel.one_blas_thread():
-            parallel.for_all(solve_column, range(len(self.b)), workers, lambda: stop.fill(True))
-        self.measure()
+            parallel.for_all(solve_column, range(len(self.b)), workers, stop_all)
 
     def measure(self) -> None:
         """Measure the gaps of all columns."""
@@ -175,4 +178,4 @@ def _in_parts(part: Callable[[slice], None], k: int, stored: bool) -> None:
     """Share the columns between threads; rows that are not stored are computed once for all of them."""
     edges = np.linspace(0, k, min(parallel.available() if stored else 1, k) + 1).astype(int).tolist()
     own = [slice(a, e) for a, e in pairwise(edges)]
-    parallel.for_all(part, own, len(own), lambda: None)
+    parallel.for_all(part, own, len(own))

@@ -20,10 +20,6 @@ from ...gram.base import Gram
 from .interior import minimise_in_box
 
 _SET = 1024  # samples in a set, at most; up to six times as many where more are between their bounds
-# Coordinate steps in a set, over its size: so many, and one more for so many samples. What they take grows
-# like the square, factors like the cube.
-_STEPS, _MORE = 10, 30
-_SAME = 0.01  # of a set that is new: what is open is not due to others
 _SPARE = 0.1  # of the gap asked for that the interior-point method may keep
 
 
@@ -39,45 +35,67 @@ class Column(NamedTuple):
     f: np.ndarray
 
 
-def solve(gram: Gram, column: Column, tol: float, sweeps: int, stop: np.ndarray) -> None:
-    """Work on sets of samples until the duality gap is at most tol times the primal objective.
+class Account(NamedTuple):
+    """What a column may still take: samples in its sets, the gap of a set. And which were in the last one."""
+
+    left: np.ndarray
+    spare: np.ndarray
+    before: np.ndarray
+
+
+def solve(gram: Gram, column: Column, tol: float, sweeps: int, stop: np.ndarray) -> float:
+    """Work on sets of samples until the duality gap is at most tol times the primal objective; return it so.
 
     All sets together have at most as many samples as so many sweeps visit: of many rows, one set is few.
     """
-    from .compiled import plan
+    from .sets_compiled import solve_sets, survey, take
 
-    spare, before, left = _SPARE * tol, np.zeros(len(column.a), dtype=bool), sweeps * len(column.a)
-    while left > 0:
-        index, eps, objective = plan(*column, tol, _SET)
-        if not len(index) or stop[0]:
-            return
-        left -= len(index)
-        if np.count_nonzero(~before[index]) <= _SAME * len(index):
-            spare /= 10  # at a large C, a small dual error may be a large primal one
-        before[:] = False
-        before[index] = True
+    n = len(column.a)
+    account = Account(np.array([sweeps * n]), np.array([_SPARE * tol]), np.zeros(n, dtype=bool))
+    while True:
+        given = column, tol, _SET, account, stop
+        hard = _solve_sets(gram, *given) if gram.matrix is None else solve_sets(gram.matrix, *given)
+        index, M, a, slope, objective = hard
+        if not len(index):
+            break
+        new = _within_sides(M, index, column, a, slope, account.spare[0] * objective, gram.dtype)
+        moved, steps = take(index, new, column.a)
+        if not len(moved):
+            break
+        _follow(gram, moved, steps, column.f)
+    _, gap, primal, _, _ = survey(column)
+    return float(gap / primal) if primal > 0 else float(gap)
+
+
+def _solve_sets(gram: Gram, column: Column, tol: float, size: int, account: Account, stop: np.ndarray) -> Any:
+    """Do what the compiled function of that name does, with rows that the Gram matrix lends."""
+    from .sets_compiled import improve, next_set, take
+
+    while True:
+        index, eps, objective = next_set(column, tol, size, account)
         M = _matrix(gram, index)
-        M.flat[:: len(index) + 1] += column.ridge[index]
-        new = improve(M, column, index, eps, spare * objective, gram.dtype)
-        moved = new != column.a[index]
-        if not moved.any():
-            return
-        _follow(gram, index[moved], (new - column.a[index])[moved], column.f)
-        column.a[index] = new
+        if not len(index) or stop[0]:
+            return index[:0], M, column.a[:0], column.a[:0], objective
+        solved, new, slope = improve(M, index, column, eps)
+        if not solved:
+            return index, M, new, slope, objective
+        moved, steps = take(index, new, column.a)
+        if not len(moved):
+            return index[:0], M, new, slope, objective
+        _follow(gram, moved, steps, column.f)
 
 
-def improve(
-    M: np.ndarray, column: Column, index: np.ndarray, eps: float, accuracy: float, dtype: Any
+def _within_sides(
+    M: np.ndarray,
+    index: np.ndarray,
+    column: Column,
+    a: np.ndarray,
+    slope: np.ndarray,
+    accuracy: float,
+    dtype: Any,
 ) -> np.ndarray:
-    """Return where the samples of a set go, M is theirs: to violations of at most eps, or the accuracy."""
-    from .compiled import steps_in_set
-
-    a: np.ndarray = column.a[index]
+    """Return the minimum in a set, within the accuracy, where each sample stays on its side of 0."""
     low, high = column.low[index], column.high[index]
-    slope = column.f[index] - column.y[index] + column.ridge[index] * a
-    limit = (_STEPS + len(a) // _MORE) * len(a)
-    if steps_in_set(M, low, high, column.epsilon, a, slope, eps, limit):
-        return a
     if column.epsilon > 0:
         side = np.where(a != 0, np.sign(a), -np.sign(slope))
         low, high = np.where(side > 0, 0.0, low), np.where(side < 0, 0.0, high)

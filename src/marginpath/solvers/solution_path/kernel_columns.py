@@ -107,9 +107,12 @@ class KernelColumns:
         # Rows that are not stored are computed together, and their last digits depend on which: so one column
         # comes after the other then, and the threads share the rows.
         workers = (settings.threads or parallel.available()) if self.problem.gram.matrix is not None else 1
-        columns = range(len(self.z))
-        with stopped_in_time(lambda: stop.fill(True)):
-            for_all(lambda j: self._solve(j, settings, stop), columns, workers, lambda: stop.fill(True))
+        columns, stop_all = range(len(self.z)), lambda: stop.fill(True)
+        with stopped_in_time(stop_all):
+            ends_soon = self.z.shape[1] <= parallel.QUICK
+            for_all(
+                lambda j: self._solve(j, settings, stop), columns, workers, None if ends_soon else stop_all
+            )
 
     def _solve(self, j: int, settings: Any, stop: np.ndarray) -> None:
         from .column import MOST, improve, plan, solve
