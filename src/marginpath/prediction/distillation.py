@@ -145,7 +145,9 @@ class Distillation:
         """Return the cross-entropy of the soft labels, and its slope in the decision values."""
         logits = _SHARPNESS * decision
         if self.apart:
-            value, slope = np.logaddexp(0, logits) - self.target * logits, expit(logits) - self.target
+            fade = np.exp(-np.abs(logits))  # logaddexp and expit take three times as long
+            value = np.maximum(logits, 0) + np.log1p(fade) - self.target * logits
+            slope = np.where(logits >= 0, 1.0, fade) / (1 + fade) - self.target
         else:
             logs = log_softmax(logits, axis=1)
             value, slope = -self.target * logs, np.exp(logs) - self.target

@@ -18,7 +18,7 @@ SIZES, MOST, ROWS = 6, 500, 5000
 def fewer_vectors(model: Model, table: Table | None = None) -> dict[str, Any] | None:
     """Return the errors of the kept step with fewer vectors; None where none can be left out.
 
-    The coefficients are refitted, and the vectors stay where they are: that takes a second or two.
+    The coefficients are refitted, and the vectors stay where they are: that takes seconds.
     """
     clf = model.classifier
     if not hasattr(clf, "compress") or model.is_slim or (number := len(clf.support_)) < 2:
