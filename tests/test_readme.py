@@ -111,6 +111,7 @@ def test_many_rows_have_their_lines_where_they_were_measured(tmp_path):
 
     machine = {"date": "2026-11-17T00:00"}
     dense = [entry("marginpath", 3.0, None, test_error=0.1), entry("LinearSVC, 7 C", 90.0, 30.0)]
+    dense.append(entry("rehline SVM, 7 C", None, None))  # not installed
     facts = {"n": 10**6, "landmarks": 372, "above_data_MB": 3600, "Bayes_error": 0.013}
     landmarks = [entry("marginpath", 120.0, None, test_error=0.035, **facts)]
     for name, entries in (("dense", dense), ("landmarks", landmarks)):

@@ -131,7 +131,7 @@ def _times(
     theirs = [
         f"{name}: {_seconds(entry)} ({_times_ours(_ratio(entry) / base)}), {_error(entry)}"
         for name, entry in entries.items()
-        if name.startswith(tuple(rivals))
+        if name.startswith(tuple(rivals)) and entry["median_seconds"]  # not of one that was left out
     ]
     own = f"{_seconds(entries[ours])}, {_error(entries[ours])}"
     return f"{what}: {task}", own, "; ".join(theirs), _command(record)
