@@ -33,8 +33,13 @@ $(BIN)/python:
 	$(call install,--editable '.[dev]' --editable ./lab,--compile-bytecode)
 	@touch $@ .venv/.demo
 
-test: install lint
+test: install
+	@$(MAKE) --no-print-directory --jobs=3 lint compiled-kernels compiled-rows
 	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses=2 --dist=worksteal
+
+# In a fresh checkout each worker of the tests would compile the same functions: the longest come before, beside lint.
+compiled-%: install
+	@$(ONE_THREAD) $(BIN)/python tests/compiled.py $*
 
 test-all: install lint
 	MARGINPATH_DATA='$(DATA)' $(BIN)/python -m pytest --numprocesses=2 --dist=worksteal -m 'heavy or not heavy'
