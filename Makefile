@@ -42,7 +42,7 @@ compiled-%: install
 	@$(ONE_THREAD) $(BIN)/python tests/compiled.py $*
 
 test-all: install lint
-	MARGINPATH_DATA='$(DATA)' $(BIN)/python -m pytest --numprocesses=2 --dist=worksteal -m 'heavy or not heavy'
+	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses=2 --dist=worksteal -m 'heavy or not heavy'
 
 # With the oldest versions that pyproject.toml allows; what is newer below them may call them deprecated.
 test-lowest: install
