@@ -40,7 +40,9 @@ SMALL, MOVING, PASSES = (1600, 20), (1_000_000, 1), (200_000, 400)  # n and d of
 
 @contextmanager
 def workers(number: int, quick: bool, memory: Any = "auto") -> Iterator[Any]:
-    """Start a cluster of so many processes (threads where quick) and yield its client.
+    """Start a cluster of so many processes and yield its client; where quick, of threads without a limit.
+
+    Threads would count all the memory of the process as theirs, and pause for good where it has more.
 
     Dask puts data on disk from 60 % of a worker's memory on and pauses it at 80 %, whatever the size. In a
     worker of 1 GB, Python and its packages take a quarter by themselves, so that it has to begin earlier.
@@ -56,7 +58,7 @@ def workers(number: int, quick: bool, memory: Any = "auto") -> Iterator[Any]:
             n_workers=number,
             threads_per_worker=1,
             processes=not quick,
-            memory_limit=memory,
+            memory_limit=0 if quick else memory,
             dashboard_address=":0",
             silence_logs=logging.ERROR,
         ) as made,
