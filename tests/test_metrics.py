@@ -92,3 +92,27 @@ def test_held_out_error_counts_columns():
     assert path["error"][0].tolist() == [1, 1]
     assert path["error"][-1, 0] <= 0.1
     assert path["error"][-1, 1] == 1 - path["error"][-1, 0]
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("columns", [None, 3])
+@pytest.mark.parametrize("bound", [0.7, np.inf])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_of_many_samples_the_gap_is_summed_up_by_compiled_code(
+    intercept, columns, bound, dtype, rng, monkeypatch
+):
+    n, shape = 500, (500,) if columns is None else (500, columns)
+    y = rng.choice([-1, 0, 1], shape, p=[0.4, 0.2, 0.4])
+    gram = mp.Gram.linear(rng.standard_normal((n, 4)).astype(dtype))
+    problem = mp.Problem(gram, y, np.arange(n) % 3 + 1.0, intercept=intercept)
+    u = (-rng.random(shape) * (y != 0)).astype(dtype)
+    scores = problem.scores(u) - 3 * problem.Y * (bound == np.inf)
+    state = mp.State(t=1, u=u, scores=scores, bound=problem.box_size(bound))
+    usual = mp.metrics.gap_and_sums(problem, state)
+    monkeypatch.setattr("marginpath.metrics._MANY", 0)
+    monkeypatch.setattr("marginpath.metrics._ROWS", 64)
+    compiled = mp.metrics.gap_and_sums(problem, state)
+    rtol = 1e-12 if dtype == np.float64 else 1e-4
+    for one, other in zip([usual[0], *usual[1]], [compiled[0], *compiled[1]], strict=True):
+        assert one.shape == other.shape == shape[1:]
+        np.testing.assert_allclose(other, one, rtol=rtol, atol=rtol)

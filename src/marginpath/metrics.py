@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .arrays import Array, to_numpy
+from .arrays import Array, blocks, is_numpy, to_numpy
 from .certificates.bounds import (
     dual_and_loss,
     duality_gap,
@@ -20,10 +20,13 @@ from .certificates.bounds import (
 )
 from .files.records import register
 from .losses import Loss, ResidualLoss
+from .parallel import available, for_all
 from .problem import Problem
 from .solvers.base import State
 
 Metric: TypeAlias = Callable[[Problem, State], Array]
+
+_MANY, _ROWS = 2**20, 2**14  # numbers that are summed up by compiled code, so many rows at a time
 
 
 def norm(problem: Problem, state: State) -> Array:
@@ -107,10 +110,8 @@ def gap(problem: Problem, state: State) -> Array:
 def gap_and_sums(problem: Problem, state: State) -> tuple[Array, tuple[Array, Array, Array]]:
     """Return the :func:`gap`, and of what it is computed: ‖w‖², Σ u_i and min_i m_i, per column."""
     xp = problem.xp
-    squared, margins = problem.squared_norm(state.u, state.scores), problem.margins(state.scores)
-    absolute, total = squared + dual_and_loss(problem, state, margins), xp.sum(state.u, axis=0)
-    dual, least = -squared / 2 - total, problem.smallest(margins)
-    sums, is_positive = (squared, total, least), least > 0
+    squared, total, absolute, least, tie = _gap_sums(problem, state)
+    dual, sums, is_positive = -squared / 2 - total, (squared, total, least), least > 0
     separated = _ratio(problem, squared / 2, xp.where(is_positive, least**2, xp.zeros_like(least)))
     primal = dual + absolute
     primal = xp.where(is_positive & (separated < primal), separated, primal)
@@ -118,8 +119,40 @@ def gap_and_sums(problem: Problem, state: State) -> tuple[Array, tuple[Array, Ar
     relative = xp.where(finite, _ratio(problem, xp.where(finite, primal - dual, one), primal), one)
     if not problem.intercept:
         return relative, sums
-    untied = xp.abs(xp.sum(problem.Y * state.u, axis=0))
-    return xp.maximum(relative, _ratio(problem, untied, -total)), sums
+    return xp.maximum(relative, _ratio(problem, xp.abs(tie), -total)), sums
+
+
+def _gap_sums(problem: Problem, state: State) -> tuple[Array, ...]:
+    """Return ‖w‖², Σ u_i, the absolute gap, min_i m_i and Σ y_i u_i, per column.
+
+    Of many samples in one compiled pass, by blocks that the threads share: temporary arrays, each as large as
+    u, would take ten times as long.
+    """
+    xp = problem.xp
+    if is_numpy(state.u) and state.u.size >= _MANY:
+        squared, total, loss, least, tie = _compiled_sums(problem, state)
+        return squared, total, squared + (total + loss), least, tie
+    squared, margins = problem.squared_norm(state.u, state.scores), problem.margins(state.scores)
+    absolute, total = squared + dual_and_loss(problem, state, margins), xp.sum(state.u, axis=0)
+    tie = xp.sum(problem.Y * state.u, axis=0) if problem.intercept else total
+    return squared, total, absolute, problem.smallest(margins), tie
+
+
+def _compiled_sums(problem: Problem, state: State) -> np.ndarray:
+    from .problem.sums_compiled import sums_of_gap
+
+    n, shape = len(state.u), problem.shape[1:]
+    columns = [x.reshape(n, -1) for x in (problem.Y, problem.mass, state.u, state.scores)]
+    bound, rows = np.atleast_1d(state.bound).astype(np.float64), list(blocks(n, _ROWS))
+    parts = np.empty((len(rows), 5, len(bound)))
+
+    def add(number: int) -> None:
+        parts[number] = sums_of_gap(*(x[slice(*rows[number])] for x in columns), bound)
+
+    for_all(add, range(len(rows)), available())
+    sums = parts.sum(axis=0)
+    sums[3] = parts[:, 3].min(axis=0)
+    return np.asarray(sums.reshape(5, *shape))
 
 
 @register

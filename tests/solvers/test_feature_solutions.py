@@ -10,7 +10,8 @@ from naive import svm
 from sklearn.svm import SVC
 
 import marginpath as mp
-from marginpath.gram.linear import interleaved_blocks
+from marginpath.gram.linear import RUN, interleaved_blocks, interleaved_rows
+from marginpath.solvers.solution_path.sweeping import step_in_blocks
 
 KINDS = pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 BOTH = pytest.mark.parametrize("intercept", [False, True])
@@ -159,15 +160,58 @@ def test_going_on_is_going_through(kind, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("n", "d", "shape"), [(5, 3, (1, 5, 5)), (300, 3, (5, 60, 60)), (300, 200, (3, 100, 100))]
+    ("n", "d", "shape"), [(5, 3, (1, 5, 5)), (300, 3, (5, 64, 64)), (300, 200, (3, 112, 112))]
 )
 def test_blocks_are_interleaved_rows(n, d, shape, rng):
     X = rng.standard_normal((n, d))
     blocks = interleaved_blocks(X)
     assert blocks.shape == shape
-    for c, block in enumerate(blocks):
-        rows = X[c :: len(blocks)]
-        np.testing.assert_allclose(block[: len(rows), : len(rows)], rows @ rows.T, rtol=1e-12, atol=1e-12)
+    found = [interleaved_rows(n, len(blocks), c) for c in range(len(blocks))]
+    assert sorted(np.concatenate(found).tolist()) == list(range(n))
+    for index, block in zip(found, blocks, strict=True):
+        m, rows = len(index), X[index]
+        np.testing.assert_allclose(block[:m, :m], rows @ rows.T, rtol=1e-12, atol=1e-12)
+        assert not block[m:].any()
+        assert not block[:, m:].any()
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (7, 2), (150, 3), (301, 5)])
+@pytest.mark.parametrize("passes", [1, 3])
+def test_a_sweep_is_one_exact_step_after_the_other(n, k, passes, rng):
+    X = rng.standard_normal((n, 7))
+    Y, mass = rng.choice([-1.0, 1.0], (n, k)), rng.choice([0.0, 0.5, 1.0], (n, k))
+    u = -mass * rng.choice([0.0, 0.3, 2.0], (n, k))
+    bound, total, offset, rho = np.full(k, 2.0), np.sum(Y * u, axis=0), rng.standard_normal(k), np.ones(k)
+    grams, tol = interleaved_blocks(X), 0.01
+    order, w = rng.permutation(len(grams)), X.T @ (Y * u)
+
+    expected, field, tied = u.copy(), w.copy(), total.copy()
+    for c in order:
+        for j in range(k):
+            for i in np.tile(interleaved_rows(n, len(grams), c), passes):
+                gradient = Y[i, j] * (X[i] @ field[:, j] + offset[j] + rho[j] * tied[j]) + 1
+                if mass[i, j] > 0 and abs(gradient) > tol:
+                    free = expected[i, j] - gradient / (X[i] @ X[i] + rho[j])
+                    step = Y[i, j] * (np.clip(free, -bound[j] * mass[i, j], 0) - expected[i, j])
+                    expected[i, j] += Y[i, j] * step
+                    field[:, j] += step * X[i]
+                    tied[j] += step
+
+    swept = np.ascontiguousarray(w.T)
+    settings = bound, total, offset, rho, tol
+    step_in_blocks(order, X, grams, RUN, passes, Y, mass, u, *settings, swept)
+    np.testing.assert_allclose(u, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(swept.T, field, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(total, tied, rtol=1e-9, atol=1e-9)
+
+
+def test_features_that_lie_by_columns_have_the_same_path():
+    X, y = overlapping()
+    by_rows, by_columns = (
+        mp.run(mp.SolutionPath(), mp.Problem(mp.Gram.linear(x), y), 12).last.u
+        for x in (np.ascontiguousarray(X), np.asfortranarray(X))
+    )
+    np.testing.assert_allclose(by_columns, by_rows, rtol=1e-6, atol=1e-9)
 
 
 @KINDS

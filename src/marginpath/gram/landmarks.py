@@ -95,13 +95,17 @@ class LandmarkGram(LinearGram):
         >>> bool(np.allclose(values, gram @ V, atol=1e-4))
         True
         """
-        xp, m = namespace(self.root), self.root.shape[1]
         if isinstance(self.X, np.ndarray):
             some = V if columns is None else take_columns(V, columns)
             W = transposed_product(self.X, some.astype(self.X.dtype))
         else:
             W = self._transposed(V)
             W = W if columns is None else take_columns(W, columns)
+        return self.of_weights(W)
+
+    def of_weights(self, W: Array) -> Array:
+        """Return the same for W = Fᵀ V."""
+        xp, m = namespace(self.root), self.root.shape[1]
         W = xp.astype(W, xp.float64)
         own, bias = W[:m, ...], self.constant**0.5 * xp.sum(W[m : m + 1, ...], axis=0)
         if self.mean is not None:
@@ -137,7 +141,10 @@ def landmark_observer(gram: Gram, columns: np.ndarray | None = None) -> dict[str
     approximate: Any = gram
 
     def coefficients(problem: Any, state: Any) -> Array:
-        return -approximate.on_landmarks(problem.signed(state.u), columns)
+        weights = state.weights(approximate)
+        if weights is None:
+            return -approximate.on_landmarks(problem.signed(state.u), columns)
+        return -approximate.of_weights(weights if columns is None else take_columns(weights, columns))
 
     return {"landmark_coef": coefficients}
 

@@ -21,7 +21,9 @@ _EPS = float(np.finfo(np.float64).eps)
 _TINY = 4 * float(np.finfo(np.float64).smallest_subnormal)
 _VERY_FEW = 4096  # rows, whose matrix takes 128 MB in float64
 _ROWS = 128  # of a block that coordinate sweeps step through
-_BLOCK, _DEVICE_BLOCK = 2**22, 2**26  # numbers that are made float64 at a time, here and elsewhere
+#: Neighbours that come into the same block.
+RUN = 16
+_BLOCK, _DEVICE_BLOCK = 2**19, 2**26  # numbers that are made float64 at a time, here and elsewhere
 
 
 class LinearGram(Gram):
@@ -58,9 +60,14 @@ class LinearGram(Gram):
         return Gram.from_kernel(self._double if self.X.shape[0] <= _VERY_FEW else self.X, Linear())
 
     @cached_property
+    def by_rows(self) -> np.ndarray:
+        """X, with the numbers of a row side by side: a copy where they are not."""
+        return np.ascontiguousarray(self.X)
+
+    @cached_property
     def interleaved(self) -> np.ndarray:
         """The Gram matrices of blocks of dense rows: see :func:`interleaved_blocks`."""
-        return interleaved_blocks(self.X)
+        return interleaved_blocks(self.by_rows)
 
     @cached_property
     def fingerprint(self) -> dict[str, Any]:
@@ -97,15 +104,21 @@ class LinearGram(Gram):
         """‖x_i‖, rounded up, in float64; rows are scaled, so that nothing under- or overflows."""
         if self._stays:
             return to_numpy(self.roots_there)
-        with np.errstate(over="ignore"):
-            return np.concatenate([np.ldexp(_norms(part), exponent) for part, exponent in self._parts()])
+        out = np.empty(self.X.shape[0])
+
+        def write(rows: slice, part: Any, exponent: np.ndarray) -> None:
+            with np.errstate(over="ignore"):
+                out[rows] = np.ldexp(_norms(part), exponent)
+
+        self._for_parts(write)
+        return out
 
     @cached_property
     def roots_there(self) -> Array | None:  # type: ignore[override]
         """The same where X is, unless that is NumPy, or X is in float64, whose squares may overflow."""
         if not self._stays:
             return None
-        return self.xp.concat([_rounded_up_norms(part) for part, _ in self._parts()])
+        return self.xp.concat([_rounded_up_norms(part) for part in self._parts_there()])
 
     @cached_property
     def _stays(self) -> bool:
@@ -149,36 +162,42 @@ class LinearGram(Gram):
         if not isinstance(V, np.ndarray):
             there, roots, xp = beside(w, V), self.roots_there, self.xp
             assert roots is not None
-            scores = xp.concat([part @ there for part, _ in self._parts()])
+            scores = xp.concat([part @ there for part in self._parts_there()])
             error = roots[:, None] * beside(spread, V)[None, :] + _TINY
             return Enclosure(scores, error, *norm_bounds(w, lost))
-        products, errors = [], []
-        for part, exponent in self._parts():
-            products.append(np.ldexp(_scores(part, w), exponent[:, None]))
-            errors.append(np.ldexp(np.outer(_norms(part), spread), exponent[:, None]) + _TINY)
-        return Enclosure(np.concatenate(products), np.concatenate(errors), *norm_bounds(w, lost))
+        products, errors = np.empty(V.shape), np.empty(V.shape)
 
-    def _parts(self) -> Iterator[tuple[Any, np.ndarray]]:
-        """Yield X in blocks of rows, in float64, rows scaled to entries of about 1, and the exponents.
+        def write(rows: slice, part: Any, exponent: np.ndarray) -> None:
+            products[rows] = np.ldexp(_scores(part, w), exponent[:, None])
+            errors[rows] = np.ldexp(np.outer(_norms(part), spread), exponent[:, None]) + _TINY
 
-        Numbers in float32 need no scaling: where they are on a GPU, they stay there.
+        self._for_parts(write)
+        return Enclosure(products, errors, *norm_bounds(w, lost))
+
+    def _parts_there(self) -> Iterator[Array]:
+        """Yield X in blocks of rows, in float64, where it is."""
+        xp = self.xp
+        for rows in self._slices(_DEVICE_BLOCK):
+            yield xp.astype(self.X[rows, :], xp.float64)
+
+    def _for_parts(self, task: Callable[[slice, Any, np.ndarray], None]) -> None:
+        """Call the task, in threads, with blocks of rows in float64, scaled to entries of about 1.
+
+        It takes which rows they are, the rows, and their exponents. Numbers in float32 need no scaling.
         """
-        (n, d), xp = self.X.shape, self.xp
-        room = _DEVICE_BLOCK if self._stays else _BLOCK
-        for a, b in blocks(n, max(1, room // max(d, 1))):
-            part = self.X[a:b, :]
-            if self._stays:
-                part, exponent = xp.astype(part, xp.float64), np.zeros(b - a, dtype=int)
-            elif sp.issparse(part):
-                part = part.astype(np.float64)
-                largest = np.asarray(abs(part).max(axis=1).todense()).ravel()
-                exponent = np.frexp(largest)[1]
-                part.data = np.ldexp(part.data, -np.repeat(exponent, np.diff(part.indptr)))
-            else:
-                part = to_numpy(part).astype(np.float64)
-                exponent = np.frexp(np.abs(part).max(axis=1))[1]
-                part = np.ldexp(part, -exponent[:, None])
-            yield part, exponent
+        wide = self.dtype == self.xp.float64
+
+        def call(rows: slice) -> None:
+            part = self.X[rows, :]
+            part = part.astype(np.float64) if sp.issparse(part) else to_numpy(part).astype(np.float64)
+            task(rows, *(_scaled(part) if wide else (part, np.zeros(part.shape[0], dtype=int))))
+
+        for_each(call, self._slices(_BLOCK), parallel=True)
+
+    def _slices(self, room: int) -> list[slice]:
+        n, d = self.X.shape
+        width = -(-self.X.nnz // n) if sp.issparse(self.X) else d
+        return [slice(a, b) for a, b in blocks(n, max(1, room // max(width, 1)))]
 
     def cross(self, Z: Array) -> LinearCross:
         """Return Z Xᵀ as an operator."""
@@ -217,27 +236,40 @@ def feature_operator(
 
 
 def interleaved_blocks(X: np.ndarray) -> np.ndarray:
-    """Return the m matrices X[c::m] X[c::m]ᵀ, of so many rows that they take no more memory than X.
+    """Return the Gram matrices of m blocks of rows, of so many that they take no more memory than X.
 
-    Rows that are neighbours, which are often alike, come into different blocks. Blocks have the same number
-    of rows, or one less: then the last row and column are 0.
+    A block has every m-th run of :data:`RUN` rows: rows far apart, as neighbours are often alike, and yet
+    few to find in memory. Where blocks have fewer rows than others, the last rows and columns are 0.
 
     Examples
     --------
     >>> interleaved_blocks(np.array([[1.0], [2.0], [3.0]])).tolist()
     [[[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [3.0, 6.0, 9.0]]]
     """
-    size = _ROWS if X.shape[1] >= _ROWS else _ROWS // 2
-    m = max(1, -(-len(X) // size))
-    size = -(-len(X) // m)
+    n, runs = len(X), -(-len(X) // RUN)
+    m = max(1, -(-runs * RUN // (_ROWS if X.shape[1] >= _ROWS else _ROWS // 2)))
+    size = min(n, -(-runs // m) * RUN)
     blocks = np.zeros((m, size, size), dtype=X.dtype)
 
     def multiply(c: int) -> None:
-        rows = X[c::m]
+        rows = X[interleaved_rows(n, m, c)]
         blocks[c, : len(rows), : len(rows)] = rows @ rows.T
 
     for_each(multiply, range(m), parallel=m > 1)
     return blocks
+
+
+def interleaved_rows(n: int, m: int, c: int) -> np.ndarray:
+    """Return which of n rows are in block c of m.
+
+    Examples
+    --------
+    >>> first, second = interleaved_rows(40, 2, 0), interleaved_rows(40, 2, 1)
+    >>> [int(i) for i in first[[0, 15, 16, -1]]], [int(i) for i in second[[0, -1]]]
+    ([0, 15, 32, 39], [16, 31])
+    """
+    rows = (np.arange(c * RUN, n, m * RUN)[:, None] + np.arange(RUN)).ravel()
+    return rows[rows < n]
 
 
 def norm_bounds(w: np.ndarray, lost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -245,6 +277,16 @@ def norm_bounds(w: np.ndarray, lost: np.ndarray) -> tuple[np.ndarray, np.ndarray
     norm = np.sqrt(np.sum(w * w, axis=0))
     rounding = (len(w) + 4) * _EPS * norm + lost + 1e-150
     return np.maximum(norm - rounding, 0), norm + rounding
+
+
+def _scaled(part: Any) -> tuple[Any, np.ndarray]:
+    """Return rows by powers of 2 that bring their largest entries to about 1, and the exponents."""
+    if sp.issparse(part):
+        exponent = np.frexp(np.asarray(abs(part).max(axis=1).todense()).ravel())[1]
+        part.data = np.ldexp(part.data, -np.repeat(exponent, np.diff(part.indptr)))
+        return part, exponent
+    exponent = np.frexp(np.abs(part).max(axis=1))[1]
+    return np.ldexp(part, -exponent[:, None]), exponent
 
 
 def _scores(part: Any, w: np.ndarray) -> np.ndarray:

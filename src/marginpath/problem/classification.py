@@ -181,6 +181,11 @@ class Problem:
         return self.mass > 0
 
     @cached_property
+    def total_mass(self) -> Array:
+        """The sum of the weights of every column, in float64."""
+        return self.xp.sum(self.mass, axis=0, dtype=self.xp.float64)
+
+    @cached_property
     def _opposite(self) -> Array:
         return -self.Y
 

@@ -10,6 +10,7 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 
 from ..arrays import Array, namespace
+from ..gram.base import Gram
 from ..problem import Problem
 
 
@@ -33,6 +34,10 @@ class State:
     u: Array
     scores: Array
     bound: Array
+
+    def weights(self, gram: Gram) -> Array | None:
+        """Return Xᵀ(Y∘u) for a Gram matrix that is kept as X, where the state has it."""
+        return None
 
     def columns(self, index: Array) -> Self:
         """Return the state of some of the columns."""

@@ -133,9 +133,8 @@ def _swept(rows: DenseRows, group: Any) -> None:
 
 def _multiplied(rows: DenseRows, group: Any) -> None:
     """Take the products of a sweep, block by block, and no steps."""
-    m = len(rows.blocks)
-    for c in range(m):
-        block = rows.X[c::m]
+    for a, b in blocks(len(rows.X), rows.blocks.shape[1]):
+        block = rows.X[a:b]
         block.T @ (block @ group.w)
 
 

@@ -65,17 +65,18 @@ class FeatureColumns:
 
     def stretch(self) -> None:
         """Carry the samples at the bound along."""
-        resting = (self.u == -self.before * self.mass) & (self.mass > 0)
-        self.u = np.where(resting, -self.bound * self.mass, self.u)
+        from .sweeping import carried
+
+        self.u = carried(self.u, self.mass, self.before, self.bound)
 
     def solve(self, settings: Any, t: int) -> None:
         """Sweep until every column has its gap; an interrupt, or the deadline of a run, stops them all."""
         stop, mean = threading.Event(), float(np.mean(self.problem.gram.diagonal))
         # At small C the second moves the intercept by 1 where all samples move; in an empty box none does.
-        total = self.bound * self.mass.sum(axis=0, dtype=np.float64)
+        total = self.bound * np.atleast_1d(self.problem.total_mass)
         weak = np.divide(1, total, out=np.zeros_like(total), where=total > 0)
         rho = np.maximum(0.1 * mean, weak) * self.problem.intercept
-        field = self.rows.field(self.y * self.u)
+        field = self.rows.field(np.multiply(self.y, self.u, dtype=self.rows.dtype, casting="same_kind"))
 
         def part(ends: tuple[int, int]) -> None:
             own, count = slice(*ends), ends[1] - ends[0]
@@ -137,13 +138,15 @@ class _Group:
             count = int(np.sum(moving))
             if count == 0 or (number >= _PATIENCE and count <= LARGEST_SET):
                 self._solve_sets(some, moving, scores, gap)
-                scores = self._scores(rows)
-                if self.stopped() or np.max(self._gap(scores)) <= self.tol:
-                    return scores
                 self.left /= _STRICTER
             elif count < len(active) / 2:
                 self._sweep_over(rows, np.flatnonzero(moving), _SWEEPS << min(number, _DOUBLINGS), rng)
-        return self._scores(rows)
+            else:
+                continue
+            scores = self._scores(rows)
+            if self.stopped() or np.max(self._gap(scores)) <= self.tol:
+                return scores
+        return scores
 
     def _solve_sets(self, some: RowSet, moving: np.ndarray, scores: np.ndarray, gap: np.ndarray) -> None:
         """Solve the columns whose gap is open on the rows that move in any of them, and on those nearby."""
@@ -178,9 +181,10 @@ class _Group:
 
     def _gap(self, scores: np.ndarray) -> np.ndarray:
         """Return the metric ``gap`` of each column, and what is left of Σ z_i = 0 where that is more."""
-        from .sweeping import sums_of_gaps
+        from ...problem.sums_compiled import sums_of_gap
 
-        squared, total, loss, least = sums_of_gaps(self.y, self.mass, self.u, scores, self.bound)
+        squared, dual, loss, least, _ = sums_of_gap(self.y, self.mass, self.u, scores, self.bound)
+        total = -dual
         primal, dual = squared / 2 + loss, total - squared / 2
         with np.errstate(divide="ignore", invalid="ignore"):
             separated = np.where(least > 0, squared / 2 / least**2, np.inf)

@@ -9,14 +9,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...arrays import Array
-from ...gram.linear import interleaved_blocks
+from ...gram.linear import RUN, interleaved_blocks
 from ...gram.products import product, transposed_product
 
+_CHUNK = 64  # blocks between two looks at the clock
 _PASSES = 3  # through a block before the field follows: a step is cheap, reading a row of X is not
 
 
 class DenseRows:
-    """Blocks of dense rows: rows c, c + m, c + 2m, … make block c of m, with their own Gram matrix."""
+    """Dense rows in blocks, each with its own Gram matrix: see ``gram.linear.interleaved_blocks``."""
 
     lanes = None  # a group may have any number of columns
 
@@ -31,22 +32,16 @@ class DenseRows:
         return interleaved_blocks(self.X)
 
     def sweep(self, group: Any, rng: np.random.Generator) -> int:
-        """Visit the blocks in a random order: scores by a product, steps inside, the field by a product."""
-        from .sweeping import step_in_block
+        """Visit the blocks in a random order."""
+        from .sweeping import step_in_blocks
 
-        m, moved = len(self.blocks), 0
-        w, change = group.w, np.empty((self.blocks.shape[1], group.w.shape[1]), self.dtype)
-        for c in rng.permutation(m).tolist():
+        moved, w = 0, np.ascontiguousarray(group.w.T)
+        for order in np.array_split(rng.permutation(len(self.blocks)), max(1, len(self.blocks) // _CHUNK)):
             if group.stopped():
                 break
-            rows = self.X[c::m]
-            size = len(rows)
-            own = group.y[c::m], group.mass[c::m], group.u[c::m]
-            taken = change[:size]
-            steps = step_in_block(self.blocks[c], rows @ w, _PASSES, *own, *group.settings, taken)
-            if steps:
-                w += rows.T @ taken
-            moved += steps
+            own = group.y, group.mass, group.u
+            moved += step_in_blocks(order, self.X, self.blocks, RUN, _PASSES, *own, *group.settings, w)
+        group.w[...] = w.T
         return moved
 
     def take(self, index: np.ndarray) -> DenseRows:
@@ -115,4 +110,4 @@ def rows_of(gram: Any, width: int) -> DenseRows | SparseRows:
     """Return the rows of a Gram matrix that is kept as its features, for groups of so many columns."""
     if sp.issparse(gram.features):
         return SparseRows(gram.features, gram.diagonal, 4 if width <= 4 else 8)
-    return DenseRows(gram.features, gram.interleaved)
+    return DenseRows(gram.by_rows, gram.interleaved)

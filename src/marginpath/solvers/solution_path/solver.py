@@ -36,6 +36,10 @@ class SolutionPathState(State):
     start: float
     size: float
 
+    def weights(self, gram: Gram) -> Array | None:
+        """Return the field over features."""
+        return self.field if self.t > 0 and sweeps_over(gram) else None
+
 
 @dataclass(frozen=True)
 class SolutionPath:

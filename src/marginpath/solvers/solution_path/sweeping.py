@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .part import compiled
+from .part import compiled, summed
 
 
 @compiled
@@ -25,9 +25,11 @@ def _exact(old: Any, gradient: Any, curvature: Any, low: Any, tol: Any) -> Any:
 
 
 @compiled
-def step_in_block(
-    own: Any,
-    scores: Any,
+def step_in_blocks(
+    order: Any,
+    rows: Any,
+    grams: Any,
+    run: int,
     passes: int,
     y: Any,
     mass: Any,
@@ -37,38 +39,131 @@ def step_in_block(
     offset: Any,
     rho: Any,
     tol: Any,
-    change: Any,
+    w: Any,
 ) -> int:
-    """Step through a block of rows, on its own Gram matrix, and return how many steps there were.
+    """Step through blocks of dense rows in the given order, and return how many steps there were.
 
-    ``scores`` and ``change``, Y∘Δu, are (rows, columns), as are y, mass and u; ``total`` is Σ y_i u_i.
+    Block c is every m-th run of rows, from run c on, and its Gram matrix is ``grams[c]``: it is stepped
+    through some times on its own scores, before w = Xᵀ(Y∘u), here (columns, features), follows.
     """
-    size, k = scores.shape
-    score, moved = np.empty(size, scores.dtype), 0
-    for j in range(k):
-        for i in range(size):
-            score[i], change[i, j] = scores[i, j], 0
-        for _ in range(passes):
-            before = moved
-            for i in range(size):
-                if mass[i, j] == 0:
-                    continue
-                old, sign = u[i, j], y[i, j]
-                gradient = sign * (score[i] + offset[j] + rho[j] * total[j]) + 1
-                new = _exact(old, gradient, own[i, i] + rho[j], -bound[j] * mass[i, j], tol)
-                if new == old:
-                    continue
-                moved += 1
-                step = sign * (new - old)
-                u[i, j] = new
-                total[j] += step
-                change[i, j] += step
-                rounded = scores.dtype.type(step)
-                for d in range(size):
-                    score[d] += rounded * own[i, d]
-            if moved == before:
-                break
+    n, m, size, k = len(rows), len(grams), grams.shape[1], len(w)
+    index, moved = np.empty(size, np.int64), 0
+    scores, change = np.empty((k, size), w.dtype), np.empty((k, size + 3), w.dtype)
+    new, low, sign = np.empty(size), np.empty(size), np.empty(size)
+    for c in order:
+        count = 0
+        for first in range(c * run, n, m * run):
+            for i in range(first, min(first + run, n)):
+                index[count] = i
+                count += 1
+        block, before = index[:count], moved
+        _score(rows, block, w, scores)
+        change[:, :] = 0
+        for j in range(k):
+            for r in range(count):
+                i = block[r]
+                sign[r], low[r], new[r] = y[i, j], -bound[j] * mass[i, j], u[i, j]
+            steps, total[j] = _step_in_block(
+                grams[c], scores[j], passes, count, sign, low, new, total[j], offset[j], rho[j], tol
+            )
+            moved += steps
+            for r in range(count if steps else 0):
+                i = block[r]
+                change[j, r], u[i, j] = sign[r] * (new[r] - u[i, j]), new[r]
+        if moved > before:
+            _follow(rows, block, change, w)
     return moved
+
+
+@compiled
+def _step_in_block(
+    own: Any,
+    score: Any,
+    passes: int,
+    count: int,
+    sign: Any,
+    low: Any,
+    u: Any,
+    total: Any,
+    offset: Any,
+    rho: Any,
+    tol: Any,
+) -> Any:
+    """Step through one column of a block; return how many steps there were, and what Σ y_i u_i is now."""
+    moved = 0
+    for _ in range(passes):
+        before = moved
+        for i in range(count):
+            if low[i] == 0:
+                continue
+            gradient = sign[i] * (score[i] + offset + rho * total) + 1
+            new = _exact(u[i], gradient, own[i, i] + rho, low[i], tol)
+            if new == u[i]:
+                continue
+            moved += 1
+            step = sign[i] * (new - u[i])
+            u[i] = new
+            total += step
+            rounded = score.dtype.type(step)
+            for d in range(count):
+                score[d] += rounded * own[i, d]
+        if moved == before:
+            break
+    return moved, total
+
+
+@compiled
+def _score(rows: Any, block: Any, w: Any, out: Any) -> None:
+    """Write the products of the rows of a block with every column, four rows at a time."""
+    end = block.size - 1
+    for r in range(0, block.size, 4):
+        four = block[r], block[min(r + 1, end)], block[min(r + 2, end)], block[min(r + 3, end)]
+        for j in range(len(w)):
+            products = _four_products(rows, four, w[j])
+            for q in range(min(4, block.size - r)):
+                out[j, r + q] = products[q]
+
+
+@summed
+def _four_products(rows: Any, i: Any, w: Any) -> Any:
+    """Return the products of four rows with w."""
+    a = b = c = d = w.dtype.type(0)
+    i0, i1, i2, i3 = i
+    for p in range(w.size):
+        a += rows[i0, p] * w[p]
+        b += rows[i1, p] * w[p]
+        c += rows[i2, p] * w[p]
+        d += rows[i3, p] * w[p]
+    return a, b, c, d
+
+
+@compiled
+def _follow(rows: Any, block: Any, change: Any, w: Any) -> None:
+    """Add the rows of a block that moved, times their change, to every column, four rows at a time."""
+    count, k = 0, len(w)
+    for r in range(block.size):
+        moves = False
+        for j in range(k):
+            moves |= change[j, r] != 0
+            change[j, count] = change[j, r]
+        block[count] = block[r]
+        count += moves
+    change[:, count : count + 3] = 0
+    for r in range(0, count, 4):
+        end = count - 1
+        four = block[r], block[min(r + 1, end)], block[min(r + 2, end)], block[min(r + 3, end)]
+        for j in range(k):
+            factors = change[j, r], change[j, r + 1], change[j, r + 2], change[j, r + 3]
+            _add_four(rows, four, factors, w[j])
+
+
+@compiled
+def _add_four(rows: Any, i: Any, factors: Any, w: Any) -> None:
+    """Add four rows times their factors to w."""
+    i0, i1, i2, i3 = i
+    a, b, c, d = factors
+    for p in range(w.size):
+        w[p] = d * rows[i3, p] + (c * rows[i2, p] + (b * rows[i1, p] + (a * rows[i0, p] + w[p])))
 
 
 @compiled
@@ -124,17 +219,12 @@ def step_in_rows(
 
 
 @compiled
-def sums_of_gaps(y: Any, mass: Any, u: Any, scores: Any, bound: Any) -> Any:
-    """Return ‖w‖², Σ |u_i|, the losses and the least margin of each column, in one pass over the rows."""
+def carried(u: Any, mass: Any, before: Any, bound: Any) -> Any:
+    """Return u with the samples at the old bound of their column at the new one."""
+    out = np.empty_like(u)
     n, k = u.shape
-    sums = np.zeros((4, k))
-    sums[3] = np.inf
     for i in range(n):
         for j in range(k):
-            if mass[i, j] > 0:
-                margin = -y[i, j] * np.float64(scores[i, j])
-                sums[0, j] -= u[i, j] * margin
-                sums[1, j] -= u[i, j]
-                sums[2, j] += bound[j] * mass[i, j] * max(0.0, 1 - margin)
-                sums[3, j] = min(sums[3, j], margin)
-    return sums
+            resting = mass[i, j] > 0 and u[i, j] == -before[j] * mass[i, j]
+            out[i, j] = -bound[j] * mass[i, j] if resting else u[i, j]
+    return out
