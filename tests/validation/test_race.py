@@ -153,7 +153,7 @@ def full_search(X, y, **settings):
 
 
 def chessboard(rng):
-    X = rng.uniform(0, 3, (420, 2))
+    X = rng.uniform(0, 4, (420, 2))
     return X, np.floor(X).sum(axis=1).astype(int) % 2
 
 
