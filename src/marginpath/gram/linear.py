@@ -192,7 +192,8 @@ class LinearGram(Gram):
             part = part.astype(np.float64) if sp.issparse(part) else to_numpy(part).astype(np.float64)
             task(rows, *(_scaled(part) if wide else (part, np.zeros(part.shape[0], dtype=int))))
 
-        for_each(call, self._slices(_BLOCK), parallel=True)
+        slices = self._slices(_BLOCK)
+        for_each(call, slices, parallel=len(slices) > 1)
 
     def _slices(self, room: int) -> list[slice]:
         n, d = self.X.shape
