@@ -101,6 +101,7 @@ def invoke(monkeypatch):
 SLOW = (
     "accuracy-tuned",
     "dask",
+    "dense",
     "digits",
     "landmarks",
     "parquet",
