@@ -126,7 +126,7 @@ def _gap_sums(problem: Problem, state: State) -> tuple[Array, ...]:
     """Return ‖w‖², Σ u_i, the absolute gap, min_i m_i and Σ y_i u_i, per column.
 
     Of many samples in one compiled pass, by blocks that the threads share: temporary arrays, each as large as
-    u, would take ten times as long.
+    u, would take several times as long.
     """
     xp = problem.xp
     if is_numpy(state.u) and state.u.size >= _MANY:
