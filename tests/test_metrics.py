@@ -110,7 +110,7 @@ def test_of_many_samples_the_gap_is_summed_up_by_compiled_code(
     state = mp.State(t=1, u=u, scores=scores, bound=problem.box_size(bound))
     usual = mp.metrics.gap_and_sums(problem, state)
     monkeypatch.setattr("marginpath.metrics._MANY", 0)
-    monkeypatch.setattr("marginpath.metrics._ROWS", 64)
+    monkeypatch.setattr("marginpath.metrics._BLOCK", 64)
     compiled = mp.metrics.gap_and_sums(problem, state)
     rtol = 1e-12 if dtype == np.float64 else 1e-4
     for one, other in zip([usual[0], *usual[1]], [compiled[0], *compiled[1]], strict=True):

@@ -26,7 +26,7 @@ from .solvers.base import State
 
 Metric: TypeAlias = Callable[[Problem, State], Array]
 
-_MANY, _ROWS = 2**20, 2**14  # numbers that are summed up by compiled code, so many rows at a time
+_MANY, _BLOCK = 2**18, 2**17  # numbers that are summed up by compiled code, and how many at a time
 
 
 def norm(problem: Problem, state: State) -> Array:
@@ -143,7 +143,8 @@ def _compiled_sums(problem: Problem, state: State) -> np.ndarray:
 
     n, shape = len(state.u), problem.shape[1:]
     columns = [x.reshape(n, -1) for x in (problem.Y, problem.mass, state.u, state.scores)]
-    bound, rows = np.atleast_1d(state.bound).astype(np.float64), list(blocks(n, _ROWS))
+    bound = np.atleast_1d(state.bound).astype(np.float64)
+    rows = list(blocks(n, max(1, _BLOCK // len(bound))))
     parts = np.empty((len(rows), 5, len(bound)))
 
     def add(number: int) -> None:

@@ -41,7 +41,7 @@ def test_it_does_not_see_where_arrays_lie(n, dtype, intercept):
             beta, violation, gap, objective, _ = survey(*given_, intercept)
             index = choose(*given_, beta, n // 2)
             m = len(index)
-            part = Part(index, K_, np.empty((m, m), dtype), np.zeros(m, dtype=np.int64))
+            part = Part(index, K_, np.empty((m, m), dtype), np.zeros(m, dtype=bool))
             steps, _ = improve(part, no_inverse(), index, diagonal, *given_, intercept, 1e-3 * violation)
             follow(K_, index, steps, given_[4])
         bits.add((given_[3].tobytes(), given_[4].tobytes(), beta, gap))
@@ -52,7 +52,7 @@ def test_it_does_not_see_where_arrays_lie(n, dtype, intercept):
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_columns_of_few_samples_are_solved_as_if_there_were_no_others(intercept, dtype):
-    """Columns of different sizes, of which the samples that count are packed; their scores are of all."""
+    """Columns of different sizes, of which the samples that count are worked on; their scores are of all."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(90, 3)).astype(dtype)
     codes = np.repeat(np.arange(5), [30, 24, 18, 12, 6])
@@ -62,8 +62,7 @@ def test_columns_of_few_samples_are_solved_as_if_there_were_no_others(intercept,
     weight = rng.integers(0, 3, 90).astype(float) + (np.arange(90) % 6 == 0)
     kernel, solver = mp.Gaussian(2.0), mp.SolutionPath(mp.GeometricDecay(8.0, 1.5), tol=1e-9)
     whole = mp.Problem(mp.Gram.from_kernel(X, kernel), Y, weight, intercept=intercept)
-    assert whole.packed is not None
-    assert whole.packed[0].shape == (np.max(np.sum(whole.mass > 0, axis=0)), 9)
+    assert [len(question.samples) for question in whole.questions] == np.sum(whole.mass > 0, axis=0).tolist()
     path = mp.run(solver, whole, steps=14, observe=["gap"])
     assert path["gap"][1:].max() <= solver.gap_tol
     np.testing.assert_allclose(
@@ -80,10 +79,32 @@ def test_columns_of_few_samples_are_solved_as_if_there_were_no_others(intercept,
         assert not path.last.u[~own, j].any()
 
 
-def test_nothing_is_packed_where_most_samples_count():
+@BOTH
+@pytest.mark.parametrize("k", [2, 12])
+def test_columns_of_one_question_share_their_working_sets(k, intercept):
+    """Folds of some columns, together and each by itself: few questions are shared out by columns."""
+    X, y = overlapping(80)
+    rng = np.random.default_rng(0)
+    flipped = np.where(rng.random((80, k)) < 0.1, -y[:, None], y[:, None])
+    Y = np.repeat(flipped, 3, axis=1)
+    Y[:40, ::3] = Y[40:, 1::3] = 0
+    gram, solver = mp.Gram.from_kernel(X, mp.Gaussian(1.0)), mp.SolutionPath(tol=1e-9, working_set=16)
+    together, apart = (mp.Problem(gram, Y, intercept=intercept, together=t) for t in (3, 1))
+    paths = [mp.run(solver, problem, 12, observe=["gap"]) for problem in (together, apart)]
+    assert max(path["gap"][1:].max() for path in paths) <= solver.gap_tol
+    np.testing.assert_allclose(paths[0].last.scores, paths[1].last.scores, atol=1e-3)
+    bits = {mp.run(mp.SolutionPath(threads=n), together, 12).last.u.tobytes() for n in (1, 2, 3)}
+    assert len(bits) == 1
+
+
+def test_a_question_has_the_samples_of_its_columns():
     Y = np.array([[1.0, 1], [-1, 0], [1, -1], [0, 0]])
-    assert mp.Problem(mp.Gram.from_matrix(np.eye(4)), Y).packed is None
-    assert mp.Problem(mp.Gram.from_matrix(np.eye(4)), Y[:, 0]).packed is None
+    (question,) = mp.Problem(mp.Gram.from_matrix(np.eye(4)), Y, [1, 2, 1, 1], together=2).questions
+    assert question.first == 0
+    assert question.samples.tolist() == [0, 1, 2]
+    assert question.signed.tolist() == [[1, -2, 1], [1, 0, -1]]
+    with pytest.raises(ValueError, match="together must be a number that the columns"):
+        mp.Problem(mp.Gram.from_matrix(np.eye(4)), Y, together=3)
 
 
 @BOTH
@@ -98,14 +119,19 @@ def test_what_is_free_does_not_enter_again(intercept):
 
 
 def test_a_part_grows_with_its_set():
-    from marginpath.solvers.solution_path.part import empty_part, row_of
+    from marginpath.solvers.solution_path.part import empty_part, join, row_of
 
     K = np.random.default_rng(0).random((9, 9)).astype(np.float32)
-    part, samples = empty_part(K, np.empty(30, np.float32), 5), [7, 2, 4, 0, 8]
-    part.where[:] = samples
-    for c, m in [(0, 2), (1, 3), (0, 5), (1, 4), (0, 3)]:
-        np.testing.assert_array_equal(row_of(part, c, m)[:m], K[samples[c], samples[:m]])
-    assert part.width.tolist() == [5, 4, 0, 0, 0]
+    K = K + K.T
+    part, samples = empty_part(K, np.full(30, np.nan, np.float32), 5), [7, 2, 4, 0, 8]
+    for m, sample in enumerate(samples):
+        join(part, sample, m)
+        if m in (1, 3):
+            row_of(part, m, m + 1)
+    assert part.known.tolist() == [False, True, False, True, False]
+    for c in (0, 1, 3):
+        np.testing.assert_array_equal(row_of(part, c, 5), K[samples[c], samples])
+    assert np.isnan(part.matrix[[2, 4]]).all()
 
 
 def test_the_inverse_follows_what_is_free():

@@ -1,7 +1,5 @@
 """The path of solutions where data or rounding make it hard."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,7 +17,6 @@ from solution_paths import (
 )
 
 import marginpath as mp
-from marginpath.solvers.solution_path.kernel_columns import KernelColumns
 from marginpath.solvers.solution_path.newton import no_inverse
 from marginpath.solvers.solution_path.part import whole_part
 from marginpath.solvers.solution_path.steps import solve_part
@@ -141,12 +138,15 @@ def test_what_rounding_keeps_open_is_left_soon():
 
 def test_samples_stay_at_a_bound_that_rises_where_w_is_lost_in_rounding():
     """‖w‖² = zᵀK z may be computed as less than 0: all samples at the bound would become free at once."""
-    problem = mp.Problem(mp.Gram.linear(np.ones((4, 1))), np.array([1.0, 1.0, -1.0, -1.0])[:, None])
-    state = SimpleNamespace(u=-np.ones((4, 1)), field=1e-16 * problem.Y, bound=np.ones(1))
-    columns = KernelColumns(problem, state, np.array([1.5]))
-    assert np.sum(columns.z * columns.f) < 0
-    columns.stretch()
-    np.testing.assert_array_equal(np.abs(columns.z), np.full((1, 4), 1.5))
+    from marginpath.solvers.solution_path.advance import enter
+
+    signed, ones = np.array([1.0, 1.0, -1.0, -1.0]), np.ones(4)
+    field = 1e-16 * signed
+    _, y, low, high, z = enter(np.arange(4), ones, signed, -ones, field, (1.0, 1.5))
+    assert np.sum(z * field) < 0
+    np.testing.assert_array_equal(np.abs(z), 1.5)
+    np.testing.assert_array_equal([y, high - low], [signed, 1.5 * ones])
+    np.testing.assert_array_equal(field, 1.5e-16 * signed)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -22,6 +22,7 @@ from ..arrays import Array, all_finite, is_numpy, to_numpy
 from ..gram.base import Gram
 from ..losses import Loss, ResidualLoss
 from .checks import check_classes, check_labels, checked_weights, representable, require_gram
+from .questions import Question, question
 
 
 class Problem:
@@ -41,6 +42,9 @@ class Problem:
     intercept : bool
         Whether the classifier has an intercept, which is not penalized, as in scikit-learn's SVC. Only
         :class:`SolutionPath` solves this problem.
+    together : int
+        So many neighbouring columns ask the same question, of other parts of the samples, as the folds of a
+        cross-validation do. It is a hint: solvers may let them share what they have gathered.
 
     Examples
     --------
@@ -60,6 +64,7 @@ class Problem:
         box_scale: Array | float | None = None,
         *,
         intercept: bool = False,
+        together: int = 1,
     ) -> None:
         require_gram(gram)
         labels = to_numpy(y)
@@ -75,7 +80,12 @@ class Problem:
                 f"box_scale must be positive, one number or one for each of the columns of y "
                 f"(shape {labels.shape[1:]}), got {box_scale!r}."
             )
-        self.gram, self.intercept = gram, bool(intercept)
+        if together < 1 or math.prod(labels.shape[1:]) % together:
+            raise ValueError(
+                f"together must be a number that the columns of y can be divided by (shape "
+                f"{labels.shape[1:]}), got {together!r}."
+            )
+        self.gram, self.intercept, self.together = gram, bool(intercept), together
         self.Y = self._array(labels)
         self.mass = self._array(mass if sample_weight is None else representable(mass, self.Y.dtype, gram.xp))
         self.box_scale = self._array(scale * np.ones(labels.shape[1:]))
@@ -243,6 +253,7 @@ class Problem:
         """Return the problem of some of the columns, on the same Gram matrix."""
         part = object.__new__(Problem)
         part.gram, part.sample_weight, part.intercept = self.gram, self.sample_weight, self.intercept
+        part.together = 1
         for name in ("Y", "mass", "box_scale"):
             setattr(part, name, self.xp.take(getattr(self, name), index, axis=-1))
         return part
@@ -250,38 +261,25 @@ class Problem:
     def on(self, gram: Gram) -> Problem:
         """Return the same problem on another Gram matrix of the same samples."""
         other = copy.copy(self)
-        for name in ("roots", "smallest_root", "largest_margin", "packed", "_largest_size", "_made"):
+        for name in ("roots", "smallest_root", "largest_margin", "_largest_size", "_made"):
             other.__dict__.pop(name, None)
         other.gram = gram
         return other
 
     @cached_property
-    def packed(self) -> tuple[np.ndarray, Problem] | None:
-        """The samples (m, k) that count in each column, and the problem of these rows; None where most do.
-
-        What is summed over the samples that count, such as a duality gap, is the same of both; columns that
-        have fewer samples than others are filled up with some of mass 0.
+    def questions(self) -> tuple[Question, ...]:
+        """The questions that the columns ask, ``together`` of them the same one, with the samples that count.
 
         Examples
         --------
         >>> import numpy as np, marginpath as mp
-        >>> Y = np.array([[1, 0], [-1, 0], [0, 1], [0, -1], [0, 0]])
-        >>> index, packed = mp.Problem(mp.Gram.from_matrix(np.eye(5)), Y).packed
-        >>> index.T, packed.Y.T
-        (array([[0, 1],
-               [2, 3]]), array([[ 1., -1.],
-               [ 1., -1.]]))
+        >>> Y = np.array([[1, 1, 0], [-1, 0, 0], [0, -1, 1], [0, 0, -1]])
+        >>> problem = mp.Problem(mp.Gram.from_matrix(np.eye(4)), Y)
+        >>> [question.samples.tolist() for question in problem.questions]
+        [[0, 1], [0, 2], [2, 3]]
         """
-        if self.Y.ndim == 1 or not is_numpy(self.Y):
-            return None
-        counts = self.mass > 0
-        m = int(counts.sum(axis=0).max())
-        if 2 * m > len(counts):
-            return None
-        index = np.argsort(~counts, axis=0, kind="stable")[:m]
-        part = self.columns(np.arange(self.shape[1]))
-        part.Y, part.mass = (np.take_along_axis(each, index, axis=0) for each in (self.Y, self.mass))
-        return index, part
+        signed = np.atleast_2d((self.Y * self.mass).T)
+        return tuple(question(signed, j, self.together) for j in range(0, len(signed), self.together))
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what tells this problem from another: shape, labels, weights, and every bit of the data.

@@ -17,7 +17,7 @@ from ..arrays import Array, is_numpy, take_columns, take_rows, to_numpy
 from ..certificates.bounds import estimated_ends, estimated_margin_bounds
 from ..gram.base import Gram
 from ..gram.landmarks import landmark_observer
-from ..metrics import Metric, gap, gap_and_sums
+from ..metrics import Metric, gap_and_sums
 from ..path.models import ModelHistory
 from ..path.path import Path
 from ..path.run import Callback, Rule, resume, run
@@ -214,7 +214,8 @@ class PathValidation:
         columns = columns_for(len(self.classes), multi_class)
         self.signs = signs = columns.signs(codes).astype(np.int8)  # ±1 and 0: of many rows they are many
         labels_of_folds = fold_columns(signs, splits, whole)
-        self.problem = Problem(gram, labels_of_folds, sample_weight, intercept=intercept)
+        together = len(splits) + whole
+        self.problem = Problem(gram, labels_of_folds, sample_weight, intercept=intercept, together=together)
         self.model_columns = len(splits) + (len(splits) + 1) * np.arange(signs.shape[1])
         weight = sample_weight if score_weight is None else score_weight
         self.judge = OutOfFold(splits, columns, labels, self.classes, scoring, weight)
@@ -326,12 +327,8 @@ class PathValidation:
         return problem.xp.stack(estimated_margin_bounds(self.models_alone, part))
 
     def _largest_gap(self, problem: Problem, state: State) -> Array:
-        """Return the largest gap of the columns, by the samples that count in them."""
-        if problem.packed is None:
-            return problem.xp.max(self._gap_and_sums(problem, state)[0])
-        index, problem = problem.packed
-        u, scores = (np.take_along_axis(values, index, axis=0) for values in (state.u, state.scores))
-        return problem.xp.max(gap(problem, State(t=state.t, u=u, scores=scores, bound=state.bound)))
+        """Return the largest gap of the columns."""
+        return problem.xp.max(self._gap_and_sums(problem, state)[0])
 
     def _gap_and_sums(self, problem: Problem, state: State) -> tuple[Array, tuple[Array, Array, Array]]:
         """Return both; those of the last state are known."""

@@ -1,4 +1,4 @@
-"""One column on its way to the solution, from working set to working set.
+"""What a column does with a working set, and how it finds the next one.
 
 All functions speak of one column, in signed dual variables z = y∘u and their gradient e = K z + y:
 
@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..coordinate.compiled import add_rows
-from .newton import no_inverse
-from .part import compiled, empty_part
+from .part import compiled
 from .steps import solve_part
 
 _PIECE = 2048  # entries of a field that stay near the core meanwhile
@@ -28,66 +27,7 @@ _CLOSE = 1e-15  # what rounding may take from a margin of 1
 _LEAST = 0.01  # of the objective, by which a gap is judged where nearly all of that is losses
 _ROOM, MOST = 1.25, 4  # a set has room for all free samples and some more, but not without end
 _SHARE = 0.3  # of the violation that is left of a working set
-_FALLS, _IDLE = 0.99, 20  # rounds in which the gap does not fall: it is rounding that is left
 _SPARE = 0.5  # of the gap asked for that a working set may keep
-
-
-@compiled
-def solve(
-    rows: Any,
-    memory: Any,
-    own: Any,
-    diagonal: Any,
-    y: Any,
-    low: Any,
-    high: Any,
-    z: Any,
-    field: Any,
-    tied: bool,
-    tol: float,
-    working_set: int,
-    rounds: int,
-    stop: Any,
-) -> Any:
-    """Work on sets of samples until the gap is small; the rows are a stored matrix. Return the offset.
-
-    All but the samples ``own`` are left out; the field is that of all samples. A set keeps its samples, what
-    is known of their matrix and its inverse, while there is room for the new ones in the memory.
-    """
-    n, m, room = own.size, 0, 0
-    f, index, listed = np.empty(n), np.empty(n, np.int64), np.zeros(n, np.bool_)
-    part, inverse, least_gap, idle = empty_part(rows, memory, room), no_inverse(), np.inf, 0
-    for _ in range(rounds):
-        for i in range(n):
-            f[i] = field[own[i]]
-        beta, wanted, eps, factor, gap = plan(y, low, high, z, f, tied, tol, working_set)
-        idle, least_gap = (0 if gap < _FALLS * least_gap else idle + 1), min(gap, least_gap)
-        if wanted.size == 0 or stop[0] or idle > _IDLE:
-            if factor != 1:
-                for i in range(field.size):
-                    field[i] *= factor
-            return beta
-        fresh = wanted.size
-        for i in wanted:
-            fresh -= listed[i]
-        if m + fresh > room:
-            m, room = 0, min(2 * wanted.size, int(np.sqrt(memory.size)))
-            part, inverse = empty_part(rows, memory, room), no_inverse()
-            listed[:] = False
-        for i in wanted:
-            if not listed[i]:
-                listed[i], index[m], part.where[m] = True, i, own[i]
-                m += 1
-        steps, inverse = improve(part, inverse, index[:m], diagonal, y, low, high, z, f, tied, eps)
-        moved, count = np.empty(m, np.int64), 0
-        for c in range(m):
-            if steps[c] != 0:
-                moved[count], steps[count] = part.where[c], steps[c]
-                count += 1
-        follow(rows, moved[:count], steps, field)
-    for i in range(n):
-        f[i] = field[own[i]]
-    return survey(y, low, high, z, f, tied)[0]
 
 
 @compiled

@@ -61,16 +61,16 @@ class FeatureColumns:
         if self.problem.intercept:
             scores = self.rows.scores(self.first.astype(self.rows.dtype)).astype(np.float64)
             chosen = np.array([balanced(*pair) for pair in zip(chosen.T, scores.T, strict=True)]).T
-        self.u = -self.bound * np.abs(chosen)
+        self.u, self.before = -self.bound * np.abs(chosen), self.bound
 
-    def stretch(self) -> None:
-        """Carry the samples at the bound along."""
+    def solve(self, settings: Any, t: int) -> None:
+        """Carry the samples at the bound along, and sweep until every column has its gap.
+
+        An interrupt, or the deadline of a run, stops them all.
+        """
         from .sweeping import carried
 
         self.u = carried(self.u, self.mass, self.before, self.bound)
-
-    def solve(self, settings: Any, t: int) -> None:
-        """Sweep until every column has its gap; an interrupt, or the deadline of a run, stops them all."""
         stop, mean = threading.Event(), float(np.mean(self.problem.gram.diagonal))
         # At small C the second moves the intercept by 1 where all samples move; in an empty box none does.
         total = self.bound * np.atleast_1d(self.problem.total_mass)

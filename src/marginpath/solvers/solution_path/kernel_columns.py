@@ -14,6 +14,11 @@ from ...arrays import Array, blocks
 from ...gram.base import Gram
 from ...parallel import for_all, stopped_in_time
 from ...problem import Problem
+from ...problem.questions import Question
+
+#: Questions from which on a thread takes one with all its columns at a time: fewer would leave some idle.
+_QUESTIONS = 10
+_ROWS, _FEW = 1024, 2**16  # rows that are transposed at a time, and numbers that one thread transposes
 
 
 class Solution(NamedTuple):
@@ -26,44 +31,32 @@ class Solution(NamedTuple):
 
 
 class KernelColumns:
-    """The columns of a problem on their way to the solution, as rows: y, low ≤ z ≤ high, f = K z."""
+    """The columns of a problem on their way to the solution: u, (n, columns), and K(Y∘u), (columns, n)."""
 
     def __init__(self, problem: Problem, state: Any, bound: Array) -> None:
-        self.problem, self.bound = problem, np.atleast_1d(bound)
-        before = np.atleast_1d(state.bound)
-        # The samples of a column that count, where they are the smaller part; the field is that of all.
-        self.own = None if problem.gram.matrix is None or problem.packed is None else problem.packed[0]
-        self.y, self.mass, u = (self._counted(x) for x in (problem.Y, problem.mass, state.u))
-        self.f = _as_rows(state.field)
-        self.grown = self.bound.astype(np.float64) / np.where(before > 0, before, 1)
-        self.length, self.before = (b[:, None].astype(np.float64) * self.mass for b in (self.bound, before))
-        self.z = self.y * u
-        self.low, self.high = np.where(self.y > 0, -self.length, 0), np.where(self.y > 0, 0, self.length)
-        self.offset = np.zeros(len(self.z))
+        self.problem = problem
+        self.bound, self.before = (np.atleast_1d(b).astype(np.float64) for b in (bound, state.bound))
+        self.f = np.atleast_2d(np.array(state.field, dtype=np.float64, order="F").T)
+        self.start = np.ascontiguousarray(state.u, dtype=np.float64).reshape(self.f.T.shape)
+        self.u, self.offset = np.zeros(self.start.shape), np.zeros(len(self.f))
 
     def result(self, refresh: bool) -> Solution:
         """Return where the columns stand, with the shape of the labels; the field anew where asked for."""
-        u, f = self._spread(self.y * self.z), self.f.T.reshape(self.problem.shape, order="F").copy()
+        shape, u = self.problem.shape, self.u.reshape(self.problem.shape)
         if refresh:
-            f = np.asarray(self.problem.gram.accurate_product(self.problem.Y * u), dtype=np.float64)
-        offset = self.offset.reshape(self.problem.shape[1:])
-        return Solution(u, f, offset, f + offset)
+            product = self.problem.gram.accurate_product(self.problem.Y * u)
+            self.f = np.atleast_2d(np.asarray(product, dtype=np.float64).T)
+        offset = self.offset.reshape(shape[1:])
+        return Solution(u, self.f.T.reshape(shape, order="A"), offset, self._scores().reshape(shape))
 
-    def _counted(self, values: Array) -> np.ndarray:
-        """Return the values of the samples that count, a row for each column."""
-        return _as_rows(values if self.own is None else np.take_along_axis(values, self.own, axis=0))
+    def _scores(self) -> np.ndarray:
+        """Return the fields with their offsets, (n, columns)."""
+        from .advance import transpose
 
-    def _spread(self, rows: np.ndarray) -> Array:
-        """Return such rows with the shape of the labels, 0 where samples do not count."""
-        if self.own is None:
-            return rows.T.reshape(self.problem.shape, order="F").copy()
-        values = np.zeros(self.problem.shape)
-        np.put_along_axis(values, self.own, rows.T, axis=0)
-        return values
-
-    @property
-    def _own_field(self) -> np.ndarray:
-        return self.f if self.own is None else np.take_along_axis(self.f, self.own.T, axis=1)
+        scores, rows = np.empty(self.start.shape), list(blocks(len(self.start), _ROWS))
+        workers = parallel.available() if scores.size > _FEW else 1
+        for_all(lambda ab: transpose(self.f, self.offset, scores[slice(*ab)], ab[0]), rows, workers)
+        return scores
 
     @staticmethod
     def whole_field(problem: Problem) -> tuple[Array, Array]:
@@ -73,33 +66,26 @@ class KernelColumns:
 
     def begin(self) -> None:
         """Put all samples at the bound; with an intercept, of the larger class the worst ones only."""
-        chosen = direction = self.y * self.mass
-        if self.problem.intercept:
-            chosen = np.array([balanced(*row) for row in zip(direction, self._own_field, strict=True)])
-        # The smaller part of the samples makes the field, of each column by itself.
-        left = direction - chosen
-        less = np.count_nonzero(left, axis=1) < np.count_nonzero(chosen, axis=1)
-        part = self._field(np.where(less[:, None], left, chosen))
-        self.f = np.where(less[:, None], self.f - part, part)
-        scale = -self.bound[:, None].astype(np.float64)
-        self.z, self.f = np.clip(scale * chosen, self.low, self.high), scale * self.f
+        part, less = np.zeros(self.start.shape), np.zeros(len(self.f), dtype=bool)
+        for question in self.problem.questions:
+            for j, direction in enumerate(question.signed.astype(np.float64), question.first):
+                own = self.f[j, question.samples]
+                chosen = balanced(direction, own) if self.problem.intercept else direction
+                self.start[question.samples, j] = -self.bound[j] * np.abs(chosen)
+                # The smaller part of the samples makes the field, of each column by itself.
+                left = direction - chosen
+                less[j] = np.count_nonzero(left) < np.count_nonzero(chosen)
+                part[question.samples, j] = left if less[j] else chosen
+        field = self._field(part)
+        self.f = -self.bound[:, None] * np.where(less[:, None], self.f - field, field)
+        self.before = self.bound
 
     def _field(self, v: np.ndarray) -> np.ndarray:
-        """Return K v for every row v, of which most may be zero."""
+        """Return K v of every column v, as rows."""
         if not v.any():
             return np.zeros_like(self.f)
-        product = self.problem.gram.accurate_product(self._spread(v))
-        return np.asarray(product, dtype=np.float64).reshape(self.f.shape[1], -1).T
-
-    def stretch(self) -> None:
-        """Multiply u by the factor from 1 to b_{t+1}/b_t that lowers the dual objective most."""
-        total, squared = np.sum(np.abs(self.z), axis=1), np.sum(self.z * self._own_field, axis=1)
-        furthest = np.where(np.isfinite(self.grown), self.grown, 1.0)
-        best = np.divide(total, squared, out=furthest, where=squared > 0)
-        factor = np.clip(best, 1.0, self.grown)[:, None]
-        resting = (np.abs(self.z) == self.before) & (self.before > 0) & (factor == self.grown[:, None])
-        self.z = np.where(resting, -self.y * self.length, np.clip(factor * self.z, self.low, self.high))
-        self.f *= factor
+        product = self.problem.gram.accurate_product(v.reshape(self.problem.shape))
+        return np.asarray(product, dtype=np.float64).reshape(v.shape).T
 
     def solve(self, settings: Any, t: int) -> None:
         """Work on sets of samples until every column has its gap; an interrupt or the deadline stops all."""
@@ -107,33 +93,63 @@ class KernelColumns:
         # Rows that are not stored are computed together, and their last digits depend on which: so one column
         # comes after the other then, and the threads share the rows.
         workers = (settings.threads or parallel.available()) if self.problem.gram.matrix is not None else 1
-        columns, stop_all = range(len(self.z)), lambda: stop.fill(True)
+        stop_all = lambda: stop.fill(True)  # noqa: E731
         with stopped_in_time(stop_all):
-            ends_soon = self.z.shape[1] <= parallel.QUICK
+            ends_soon = len(self.start) <= parallel.QUICK
             for_all(
-                lambda j: self._solve(j, settings, stop), columns, workers, None if ends_soon else stop_all
+                lambda part: self._solve(part, settings, stop),
+                self._shared_out(),
+                workers,
+                None if ends_soon else stop_all,
             )
 
-    def _solve(self, j: int, settings: Any, stop: np.ndarray) -> None:
-        from .column import MOST, improve, plan, solve
+    def _shared_out(self) -> list[Question]:
+        """Return what a thread takes at a time: the columns of a question, or one, where there are few."""
+        questions = self.problem.questions
+        if len(questions) >= _QUESTIONS:
+            return list(questions)
+        return [
+            Question(q.first + j, q.samples, q.signed[j : j + 1])
+            for q in questions
+            for j in range(len(q.signed))
+        ]
+
+    def _solve(self, question: Question, settings: Any, stop: np.ndarray) -> None:
+        from .advance import Asked, Duals, advance
+        from .column import MOST
+
+        gram, (first, samples, signed) = self.problem.gram, question
+        asked = Asked(self.problem.intercept, settings.tol, settings.working_set, settings.rounds)
+        if gram.matrix is None:
+            for j in range(len(signed)):
+                self._solve_unstored(first + j, samples, signed[j], asked, stop)
+            return
+        duals = Duals(self.start, self.u, self.f, self.before, self.bound, self.offset)
+        with _memory(gram, min(len(samples), MOST * settings.working_set)) as memory:
+            advance(gram.matrix, memory, samples, gram.diagonal, signed, first, duals, asked, stop)
+
+    def _solve_unstored(
+        self, j: int, samples: np.ndarray, signed: np.ndarray, asked: Any, stop: np.ndarray
+    ) -> None:
+        from .advance import enter, leave
+        from .column import improve, plan, survey
         from .newton import no_inverse
 
-        gram, tied = self.problem.gram, self.problem.intercept
-        given = self.y[j], self.low[j], self.high[j], self.z[j], self.f[j]
-        asked = tied, settings.tol, settings.working_set
-        if gram.matrix is not None:
-            own = np.arange(len(self.f[j])) if self.own is None else np.ascontiguousarray(self.own[:, j])
-            diagonal, rounds = gram.diagonal[own], settings.rounds
-            with _memory(gram, min(len(own), MOST * settings.working_set)) as memory:
-                self.offset[j] = solve(gram.matrix, memory, own, diagonal, *given, *asked, rounds, stop)
-            return
-        for _ in range(settings.rounds):
-            self.offset[j], index, eps, *_ = plan(*given, *asked)
+        gram, field, bounds = self.problem.gram, self.f[j], (self.before[j], self.bound[j])
+        column = enter(samples, gram.diagonal, signed, self.start[:, j], field, bounds)
+        (diagonal, *given), (tied, tol, working_set, rounds) = column, asked
+        for _ in range(rounds):
+            f = field[samples]
+            self.offset[j], index, eps, factor, _ = plan(*given, f, tied, tol, working_set)
             if not len(index) or stop[0]:
-                return
-            part = _part(gram, index)
-            steps, _ = improve(part, no_inverse(), index, gram.diagonal, *given, tied, eps)
-            _follow(gram, index[steps != 0], steps[steps != 0], self.f[j])
+                field *= factor
+                break
+            part = _part(gram, samples[index])
+            steps, _ = improve(part, no_inverse(), index, diagonal, *given, f, tied, eps)
+            _follow(gram, samples[index[steps != 0]], steps[steps != 0], field)
+        else:
+            self.offset[j] = survey(*given, field[samples], tied)[0]
+        leave(samples, column, self.u[:, j])
 
 
 #: Of each Gram matrix, arrays for working sets: to find memory takes the system longer than to fill it.
@@ -149,11 +165,6 @@ def _memory(gram: Gram, room: int) -> Iterator[np.ndarray]:
         memory = np.empty(room**2, dtype=gram.dtype)
     yield memory
     idle.append(memory)
-
-
-def _as_rows(values: Array) -> np.ndarray:
-    """Return the columns of an array as rows of their own, in float64."""
-    return np.atleast_2d(np.array(values, dtype=np.float64, order="F").T)
 
 
 def _part(gram: Gram, index: np.ndarray) -> Any:

@@ -18,35 +18,45 @@ summed = numba.njit(fastmath={"contract", "reassoc", "nsz"}, **_settings)
 class Part(NamedTuple):
     """K among the samples of a working set, which may become more: rows are gathered where they are needed.
 
-    The samples are the rows and columns ``where`` of ``rows``, and ``width`` says how much of a row is there.
+    The samples are the rows and columns ``where`` of ``rows``; ``known`` says which rows have been gathered.
     """
 
     where: Any
     rows: Any
     matrix: Any
-    width: Any
+    known: Any
 
 
 def whole_part(matrix: np.ndarray) -> Part:
     """Return a part whose matrix is there."""
     m = len(matrix)
-    return Part(np.arange(m), matrix, matrix, np.full(m, m))
+    return Part(np.arange(m), matrix, matrix, np.ones(m, dtype=np.bool_))
 
 
 @compiled
 def empty_part(rows: Any, memory: Any, room: int) -> Any:
     """Return a part without samples, whose matrix will be in the memory: near together, as caches like it."""
     matrix = memory[: room * room].reshape((room, room))
-    return Part(np.empty(room, np.int64), rows, matrix, np.zeros(room, np.int64))
+    return Part(np.empty(room, np.int64), rows, matrix, np.zeros(room, np.bool_))
 
 
 @compiled
 def row_of(part: Any, c: int, m: int) -> Any:
     """Return row c of the matrix, of which the first m entries count."""
-    row, first = part.matrix[c], part.width[c]
-    if first < m:
-        part.width[c] = m
+    row = part.matrix[c]
+    if not part.known[c]:
+        part.known[c] = True
         whole, where = part.rows[part.where[c]], part.where
-        for d in range(first, m):
+        for d in range(m):
             row[d] = whole[where[d]]
     return row
+
+
+@compiled
+def join(part: Any, sample: int, m: int) -> None:
+    """Let one more sample join the first m, and their rows have its entry: K is symmetric."""
+    part.where[m] = sample
+    whole, where, matrix = part.rows[sample], part.where, part.matrix
+    for c in range(m):
+        if part.known[c]:
+            matrix[c, m] = whole[where[c]]

@@ -136,8 +136,6 @@ class SolutionPath:
         columns = _columns_of(problem)(problem, state, bound)
         if state.t == 0:
             columns.begin()
-        else:
-            columns.stretch()
         columns.solve(self, t)
         solution = columns.result(refresh=t % self.refresh == 0)
         return SolutionPathState(t=t, bound=bound, start=state.start, size=size, **solution._asdict())
