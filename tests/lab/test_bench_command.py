@@ -104,6 +104,7 @@ SLOW = (
     "dense",
     "digits",
     "landmarks",
+    "large",
     "parquet",
     "predict",
     "regression",

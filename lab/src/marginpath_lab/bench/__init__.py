@@ -30,6 +30,7 @@ NAMES = (
     "hard-margin",
     "linear",
     "dense",
+    "large",
     "scaling",
     "landmarks",
     "digits",
