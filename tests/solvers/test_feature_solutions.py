@@ -239,3 +239,23 @@ def test_few_rows_are_solved_on_their_kernel_values(kind, monkeypatch):
     assert np.max(path["gap"][1:]) <= 1.01e-3  # also where C is 3,000
     assert path.last.field.shape == (300, 6)
     assert gram.stored.dtype == np.float64
+
+
+@KINDS
+@pytest.mark.parametrize("tol", [1e-3, 1e-6])
+def test_kernel_values_are_as_precise_as_the_gap_asks_for(kind, tol, monkeypatch):
+    monkeypatch.setattr("marginpath.solvers.solution_path.solver.FEW", 300)
+    monkeypatch.setattr("marginpath.gram.linear._VERY_FEW", 100)
+    X, y = overlapping()
+    gram = mp.Gram.linear(kind(X.astype(np.float64)))
+    problem = mp.Problem(gram, in_folds(y), intercept=True)
+    path = mp.run(mp.SolutionPath(tol=tol), problem, 20, observe=["gap"])
+    assert np.max(path["gap"][1:]) <= 1.01 * tol
+    rough = tol > 1e-4
+    exact = problem.scores(path.last.u) + path.last.offset
+    rounding = (
+        8 * np.finfo(np.float32 if rough else np.float64).eps * np.abs(X) @ (np.abs(X).T @ -path.last.u)
+    )
+    assert np.all(np.abs(path.last.scores - exact) <= rounding)
+    assert ("roughly_stored" in vars(gram), "stored" in vars(gram)) == (rough, not rough)
+    assert not rough or gram.roughly_stored.dtype == np.float32

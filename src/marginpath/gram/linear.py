@@ -60,6 +60,13 @@ class LinearGram(Gram):
         return Gram.from_kernel(self._double if self.X.shape[0] <= _VERY_FEW else self.X, Linear())
 
     @cached_property
+    def roughly_stored(self) -> Gram:
+        """The same in float32, but of very few rows: half the memory, and less time to read it."""
+        if self.X.shape[0] <= _VERY_FEW or self.X.dtype == np.float32:
+            return self.stored
+        return Gram.from_kernel(self.X.astype(np.float32), Linear())
+
+    @cached_property
     def by_rows(self) -> np.ndarray:
         """X, with the numbers of a row side by side: a copy where they are not."""
         return np.ascontiguousarray(self.X)

@@ -278,7 +278,7 @@ class Problem:
         >>> [question.samples.tolist() for question in problem.questions]
         [[0, 1], [0, 2], [2, 3]]
         """
-        signed = np.atleast_2d((self.Y * self.mass).T)
+        signed = np.atleast_2d(np.multiply(self.Y, self.mass, dtype=np.float64).T)
         return tuple(question(signed, j, self.together) for j in range(0, len(signed), self.together))
 
     def fingerprint(self) -> dict[str, Any]:

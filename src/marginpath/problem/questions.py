@@ -10,7 +10,7 @@ import numpy as np
 class Question(NamedTuple):
     """Neighbouring columns from ``first`` on, and the samples that count in any of them.
 
-    ``signed`` has a row for each of the columns: the labels of these samples times their weights.
+    ``signed`` has a row for each of the columns, in float64: the labels of these samples times their weights.
     """
 
     first: int

@@ -68,7 +68,7 @@ class KernelColumns:
         """Put all samples at the bound; with an intercept, of the larger class the worst ones only."""
         part, less = np.zeros(self.start.shape), np.zeros(len(self.f), dtype=bool)
         for question in self.problem.questions:
-            for j, direction in enumerate(question.signed.astype(np.float64), question.first):
+            for j, direction in enumerate(question.signed, question.first):
                 own = self.f[j, question.samples]
                 chosen = balanced(direction, own) if self.problem.intercept else direction
                 self.start[question.samples, j] = -self.bound[j] * np.abs(chosen)

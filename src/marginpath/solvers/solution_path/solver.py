@@ -21,6 +21,7 @@ from .kernel_columns import KernelColumns
 FEW = 8192
 _OF_SPARSE = 1.4  # times as many rows of sparse features, whose exact sets take longest: up to 1 GB
 _LARGEST = {"float32": 1e18, "float64": 1e150}  # box sizes that stand for no box
+_ROUGH = 1e-4  # gaps from which on rows of kernel values in float32 will do
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +115,7 @@ class SolutionPath:
         """Start at u = 0, in an empty box."""
         require_zero(self, start)
         require_numpy("SolutionPath", problem.gram)
-        problem = _solved_on(problem)
+        problem = self._solved_on(problem)
         field, scores = _columns_of(problem).whole_field(problem)
         return SolutionPathState(
             t=0,
@@ -129,7 +130,7 @@ class SolutionPath:
 
     def step(self, problem: Problem, state: SolutionPathState) -> SolutionPathState:
         """Raise the bound to b_{t+1}, and go to the solution there."""
-        t, problem = state.t + 1, _solved_on(problem)
+        t, problem = state.t + 1, self._solved_on(problem)
         schedule = self.schedule or GeometricDecay(state.start * self.ratio, self.ratio)
         size = min(box_size(schedule, t, state.size), _LARGEST[problem.Y.dtype.name])
         bound = problem.box_size(size)
@@ -140,11 +141,12 @@ class SolutionPath:
         solution = columns.result(refresh=t % self.refresh == 0)
         return SolutionPathState(t=t, bound=bound, start=state.start, size=size, **solution._asdict())
 
-
-def _solved_on(problem: Problem) -> Problem:
-    """Return the problem on the matrix that is solved on: of few features' rows, their kernel values."""
-    gram = cast(Any, problem.gram)
-    return problem.on(gram.stored) if gram.space == "features" and not sweeps_over(gram) else problem
+    def _solved_on(self, problem: Problem) -> Problem:
+        """Return the problem on the matrix that is solved on: of few features' rows, their kernel values."""
+        gram = cast(Any, problem.gram)
+        if gram.space != "features" or sweeps_over(gram):
+            return problem
+        return problem.on(gram.roughly_stored if self.tol >= _ROUGH else gram.stored)
 
 
 def sweeps_over(gram: Gram) -> bool:
