@@ -129,6 +129,22 @@ def test_a_resumed_path_is_the_uninterrupted_one_bit_for_bit(intercept, tmp_path
 
 
 @BOTH
+@pytest.mark.parametrize("shape", [(60,), (60, 2)])
+def test_a_step_changes_no_state(shape, intercept):
+    X, y = overlapping(60)
+    Y = np.broadcast_to(y[:, None], (60, 2)) if len(shape) == 2 else y
+    problem = mp.Problem(mp.Gram.from_kernel(X, mp.Gaussian(1.0)), Y, intercept=intercept)
+    solver = mp.SolutionPath(refresh=2)
+    state = solver.init(problem)
+    for _ in range(4):
+        before = {name: values.tobytes() for name, values in state.arrays().items()}
+        new = solver.step(problem, state)
+        assert {name: values.tobytes() for name, values in state.arrays().items()} == before
+        assert all(values.shape == getattr(state, name).shape for name, values in new.arrays().items())
+        state = new
+
+
+@BOTH
 def test_a_matrix_that_is_not_stored_gives_the_same_path(intercept):
     X, y = overlapping(70)
     Y = np.stack([y, np.where(np.arange(70) % 5, y, 0)], axis=1)

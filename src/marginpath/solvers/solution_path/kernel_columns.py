@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -45,7 +46,7 @@ class KernelColumns:
         shape, u = self.problem.shape, self.u.reshape(self.problem.shape)
         if refresh:
             product = self.problem.gram.accurate_product(self.problem.Y * u)
-            self.f = np.atleast_2d(np.asarray(product, dtype=np.float64).T)
+            self.f = np.ascontiguousarray(np.atleast_2d(np.asarray(product, dtype=np.float64).T))
         offset = self.offset.reshape(shape[1:])
         return Solution(u, self.f.T.reshape(shape, order="A"), offset, self._scores().reshape(shape))
 
@@ -66,7 +67,8 @@ class KernelColumns:
 
     def begin(self) -> None:
         """Put all samples at the bound; with an intercept, of the larger class the worst ones only."""
-        part, less = np.zeros(self.start.shape), np.zeros(len(self.f), dtype=bool)
+        self.start, less = np.zeros(self.start.shape), np.zeros(len(self.f), dtype=bool)
+        part = np.zeros(self.start.shape)
         for question in self.problem.questions:
             for j, direction in enumerate(question.signed, question.first):
                 own = self.f[j, question.samples]
@@ -93,7 +95,7 @@ class KernelColumns:
         # Rows that are not stored are computed together, and their last digits depend on which: so one column
         # comes after the other then, and the threads share the rows.
         workers = (settings.threads or parallel.available()) if self.problem.gram.matrix is not None else 1
-        stop_all = lambda: stop.fill(True)  # noqa: E731
+        stop_all = partial(stop.fill, True)
         with stopped_in_time(stop_all):
             ends_soon = len(self.start) <= parallel.QUICK
             for_all(
@@ -161,9 +163,9 @@ def _memory(gram: Gram, room: int) -> Iterator[np.ndarray]:
     """Lend an array for the matrix of so many samples, one that was used before if there is one."""
     idle = _idle.setdefault(gram, [])
     memory = idle.pop() if idle else None
-    if memory is None or len(memory) != room**2:
+    if memory is None or len(memory) < room**2:
         memory = np.empty(room**2, dtype=gram.dtype)
-    yield memory
+    yield memory[: room**2]
     idle.append(memory)
 
 
