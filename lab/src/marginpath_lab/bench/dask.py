@@ -269,7 +269,8 @@ def shifted_digits(client: Any, copies: int, n: int = 60_000) -> tuple[Any, np.n
     da = dask_module("dask.array")
     digits = sets.part(sets.parity(), n)
     pixels = np.round(digits.X * 255).astype(np.uint8)
-    places = client.scatter([pixels[a : a + 3000] for a in range(0, len(pixels), 3000)])
+    # By names of their own: equal data of the turn before may be on the way out, and would take these along.
+    places = client.scatter([pixels[a : a + 3000] for a in range(0, len(pixels), 3000)], hash=False)
     shifts = [(r // 5 - 2, r % 5 - 2) for r in range(25)][:copies]
     shape = [min(3000, len(pixels) - a) for a in range(0, len(pixels), 3000)]
     chunks = [
