@@ -13,13 +13,16 @@ from marginpath.estimators import as_choice, choices, watched
 
 ROOT = Path(__file__).parents[2]
 REASONS = {
-    "cv": ({"selection": "smooth"}, r"the lowest smoothed cross-validated error, \d+\.\d% ± \d+\.\d% over 5"),
+    "cv": (
+        {"selection": "smooth"},
+        r"a smoothed cross-validated error .*, \d+\.\d% ± \d+\.\d% over 5 folds, and of such the least log",
+    ),
     "best": ({"selection": "best"}, r"the lowest cross-validated error, .* over 5 folds\."),
     "one_se": (
         {"selection": "one_se"},
         r"the first within one standard error of the lowest cross-validated e",
     ),
-    "scoring": ({"scoring": "roc_auc", "cv": 3}, r"smoothed cross-validated 1 − roc_auc, .* over 3 folds\."),
+    "scoring": ({"scoring": "roc_auc", "cv": 3}, r"smoothed cross-validated 1 − roc_auc .* over 3 folds, "),
     "holdout": ({"stopping": "holdout"}, r"the lowest smoothed error on the 10% of the rows set aside, \d"),
     "holdout one_se": ({"stopping": "holdout", "selection": "one_se"}, r"the lowest smoothed error on the"),
     "holdout best": ({"stopping": "holdout", "selection": "best"}, r"the lowest error on the 10% of the row"),

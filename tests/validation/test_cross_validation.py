@@ -7,7 +7,8 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedKFold
 
 import marginpath as mp
-from marginpath.validation.cross_validation import fold_columns, smoothed
+from marginpath.validation.cross_validation import PathValidation, fold_columns, smoothed
+from marginpath.validation.proper import log_loss
 
 
 @pytest.fixture(scope="module")
@@ -48,15 +49,32 @@ def test_the_chosen_step_predicts_well(noisy):
     assert errors[found.step - 1] <= errors[-1]
 
 
-@pytest.mark.parametrize(("selection", "judged"), [("best", lambda mean, C: mean), ("smooth", smoothed)])
-def test_a_step_of_the_best_score_is_chosen(noisy, selection, judged):
+def test_a_step_of_the_best_score_is_chosen(noisy):
     _, y, gram = noisy
-    found = mp.cross_validate_path(None, gram, y, selection=selection)
+    found = mp.cross_validate_path(None, gram, y, selection="best")
     mean = found.mean_scores[1:]
-    score = judged(mean, found.path["bound"][1:])
-    assert found.step in 1 + np.flatnonzero(score >= score.max() - 1e-7)
+    assert mean[found.step - 1] >= mean.max() - 1e-7
     assert found.best_score == mean[found.step - 1]
     assert found.path["bound"][found.step] == found.C
+
+
+@pytest.mark.parametrize("folds", [4, 1], ids=["folds", "one split"])
+def test_of_scores_within_half_a_standard_error_the_least_log_loss_chooses(noisy, folds):
+    """What no score can tell apart, the held-out values do; one split has no error, and its best is kept."""
+    _, y, gram = noisy
+    cv = [(np.flatnonzero(np.arange(len(y)) % 4 != j), np.arange(j, len(y), 4)) for j in range(folds)]
+    validation = PathValidation(gram, y, cv=cv)
+    path = validation.run(mp.CoordinateDescent(), 20, stop=None)
+    scores, kept = path["scores"][1:], path.rows["out_of_fold"][1:]
+    mean = smoothed(scores.mean(axis=1), path["bound"][1:])
+    error = scores[mean.argmax()].std(ddof=1) / folds**0.5 if folds > 1 else 0
+    among = np.flatnonzero(mean >= mean.max() - max(error / 2, 1e-7))
+    losses = np.array([log_loss(kept[t], validation.signs) for t in among])
+    found = validation.choose(path)
+    assert found.step == 1 + among[losses.argmin()]
+    if folds > 1:
+        assert len(among) > np.sum(mean >= mean.max() - 1e-7)
+        assert found.step != 1 + mean.argmax()
 
 
 def test_a_lonely_spike_does_not_beat_a_hill():

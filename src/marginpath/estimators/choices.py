@@ -109,12 +109,11 @@ class ByFolds(Choice):
     def _why(self) -> str:
         mean, spread = (float(part[self.classifier.step_ - 1]) for part in self.error)
         n_folds = self.classifier.path_["scores"].shape[1]
-        lowest = {
-            "one_se": "first within one standard error of the lowest",
-            "best": "lowest",
-            "smooth": "lowest smoothed",
-        }[self.classifier.selection]
-        return f"the {lowest} cross-validated {self.measure}, {mean:.1%} ± {spread:.1%} over {n_folds} folds"
+        told = f"cross-validated {self.measure}{{}}, {mean:.1%} ± {spread:.1%} over {n_folds} folds"
+        if self.classifier.selection == "smooth":
+            return f"a smoothed {told.format(' as low as any, up to chance')}, and of such the least log loss"
+        first = "first within one standard error of the " if self.classifier.selection == "one_se" else ""
+        return f"the {first}lowest {told.format('')}"
 
     def _how(self, seed: int) -> tuple[Any, str]:
         """Return the folds, and how to choose by their scores."""

@@ -68,8 +68,9 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
     scoring : str or callable, optional
         A scorer that needs only decision values or labels; None is the accuracy.
     selection : {"smooth", "best", "one_se"}
-        The step of the best mean score, averaged with those of steps with a similar C or by itself, or the
-        first one within a standard error of the best.
+        "smooth": each mean score is averaged with those of steps with a similar C, and of the steps within
+        half a standard error of the best that one is kept whose held-out decisions have the least log loss.
+        "best": the step of the best mean score. "one_se": the first within a standard error of it.
     noise_level : float, optional
         For stopping="discrepancy": the share of labels to take for wrong.
     validation_fraction : float

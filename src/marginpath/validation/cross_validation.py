@@ -35,6 +35,9 @@ DEFAULT_SOLVER = CoordinateDescent(tol=0.01)
 #: How scores choose a step.
 SELECTIONS = ("smooth", "best", "one_se")
 
+_EQUAL = 1e-7  # scores that differ by less are equal, whatever the rounding
+_UNSURE = 0.5  # standard errors of the best score: what differs by less, chance decides
+
 
 @dataclass(frozen=True)
 class CrossValidatedPath:
@@ -133,9 +136,9 @@ def cross_validate_path(
     selection : {"smooth", "best", "one_se"}
         The step of the best mean score; of equal ones, that of the least log loss of the held-out decision
         values, scaled and shifted (:func:`log_loss`). "smooth": each mean averaged with those of
-        neighbours with a similar C, whose models are nearly the same, so that luck chooses less. "best":
-        each by itself. "one_se": the first step within one standard error of the best, a more regularized
-        model.
+        neighbours with a similar C, whose models are nearly the same, and equal are all within half a
+        standard error of the best, so that luck chooses less. "best": each by itself. "one_se": the first
+        step within one standard error of the best, a more regularized model.
     multi_class : {"ovr", "ovo"}
         More than two classes: a column for each against the rest, or for each pair of them, which then vote.
     growth : float, optional
@@ -244,10 +247,12 @@ class PathValidation:
         reached = path["gap"][1:] <= getattr(path.solver, "gap_tol", np.inf)
         # Nor is a step with an empty box, or one that is not yet what its C says.
         mean = np.where((C > 0) & (reached if reached.any() else True), mean, -np.inf)
-        best = self._likeliest(path, np.flatnonzero(mean >= mean.max() - 1e-7))  # whatever the rounding
+        unsure = (
+            _UNSURE * standard_error(split_scores[1 + mean.argmax()]) if self.selection == "smooth" else 0
+        )
+        best = self._likeliest(path, np.flatnonzero(mean >= mean.max() - max(unsure, _EQUAL)))
         if self.selection == "one_se":
-            error = split_scores[1 + best].std(ddof=1) / np.sqrt(split_scores.shape[1])
-            best = int(np.argmax(mean >= mean[best] - error))
+            best = int(np.argmax(mean >= mean[best] - standard_error(split_scores[1 + best])))
         step, held_out = int(path.steps[best + 1]), path.rows.at("out_of_fold", best + 1)
         return CrossValidatedPath(
             path=path.without("out_of_fold"),
@@ -272,7 +277,7 @@ class PathValidation:
         decisions = (path.rows.where_kept("out_of_fold", t + 1) for t in equals)
         decisions = (each if isinstance(some, slice) else take_rows(each, some) for each in decisions)
         losses = np.array([log_loss(decision, signs, weight) for decision in decisions])
-        return int(equals[np.argmax(losses <= losses.min() + 1e-7)])  # at first, u only grows by a factor
+        return int(equals[np.argmax(losses <= losses.min() + _EQUAL)])  # at first, u only grows by a factor
 
     @property
     def patience(self) -> float:
@@ -362,6 +367,17 @@ def smoothed(values: np.ndarray, C: np.ndarray) -> np.ndarray:
         apart = np.where(C[near] == C[step], 0, np.abs(np.log(C[near] / C[step])))
     weight = inside * np.maximum(0, 1 - apart / np.log(3))
     return np.asarray((weight * values[near]).sum(axis=1) / weight.sum(axis=1))
+
+
+def standard_error(scores: np.ndarray) -> float:
+    """Return that of the mean of the folds' scores; 0 where there is one.
+
+    Examples
+    --------
+    >>> round(standard_error(np.array([0.8, 0.9, 1.0, 0.9])), 3), standard_error(np.array([0.8]))
+    (0.041, 0.0)
+    """
+    return 0.0 if len(scores) < 2 else float(scores.std(ddof=1) / len(scores) ** 0.5)
 
 
 def fold_columns(signs: np.ndarray, splits: list[np.ndarray], whole: bool = True) -> np.ndarray:

@@ -20,7 +20,7 @@ from ..path.stopping import NoImprovement
 from ..problem import Problem, RegressionProblem
 from ..solvers import ResidualSweeps
 from ..solvers.base import State
-from .cross_validation import SELECTIONS, smoothed
+from .cross_validation import SELECTIONS, smoothed, standard_error
 from .scores import takes_weight
 
 _FOLDS = 3  # whose agreement says something
@@ -133,9 +133,8 @@ class RegressionValidation:
         best = int(
             np.argmax(means >= means.max() - 1e-9 * abs(means.max()))
         )  # the first, whatever the rounding
-        if selection == "one_se" and scores.shape[1] > 1:
-            error = scores[best].std(ddof=1) / np.sqrt(scores.shape[1])
-            best = int(np.argmax(mean >= mean[best] - error))
+        if selection == "one_se":
+            best = int(np.argmax(mean >= mean[best] - standard_error(scores[best])))
         return int(path.steps[1 + best])
 
     @property
