@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..extras import require
+from ..mapped import mapped_array
 
 __all__ = ["MappedRows", "read_parquet"]
 
@@ -71,6 +70,7 @@ def read_parquet(
 
     Examples
     --------
+    >>> import tempfile
     >>> import pandas as pd, marginpath as mp
     >>> table = pd.DataFrame({"width": [1.0, 2.0, 3.0], "height": [1, 0, 1], "kind": ["a", "b", "a"]})
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -87,7 +87,8 @@ def read_parquet(
     names, n = _surveyed(files, target, columns)
     if n == 0:
         raise ValueError(f"{path} has no rows.")
-    X = _room(n, len(names), folder)
+    advice = "Pass folder= with a folder on a disk that has room."
+    X = mapped_array((n, len(names)), np.float32, "The copy", advice, folder)
     labels, start = [], 0
     for file in files:
         with _opened(file) as table:
@@ -99,18 +100,6 @@ def read_parquet(
                 start += batch.num_rows
         logger.info("%s is read: %s of %s rows.", file.name, f"{start:,}", f"{n:,}")
     return MappedRows(X, np.concatenate(labels), names)
-
-
-def _room(n: int, columns: int, folder: str | os.PathLike[str] | None) -> np.ndarray:
-    """Return an array in a file without a name; on a full disk, writing to it would end the process."""
-    place, needed = folder or tempfile.gettempdir(), 4 * n * columns
-    if needed > (free := shutil.disk_usage(place).free):
-        raise OSError(
-            f"The copy takes {needed / 1e9:.3g} GB, and {os.fspath(place)} has {free / 1e9:.3g} GB left. "
-            f"Pass folder= with a folder on a disk that has room."
-        )
-    with tempfile.TemporaryFile(dir=place) as file:  # the mapping outlives it
-        return np.memmap(file, dtype=np.float32, mode="w+", shape=(n, columns))
 
 
 def _files(path: Path) -> list[Path]:

@@ -110,13 +110,13 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
         must be the same, or it raises; limits such as ``max_iter`` and ``time_limit`` may change.
     cache_size : "auto" or float
         Memory for kernel values in MB, on a GPU too. A larger kernel matrix is not stored but computed when
-        needed. "auto" is 4000 in main memory, or a quarter of what is free if that is more; on a GPU, most of
-        what is free.
+        needed; features of landmarks that take more than half of it lie in a temporary file. "auto" is 4000
+        in main memory, or a quarter of what is free if that is more; on a GPU, most of what is free.
     landmarks : int, "auto" or None
-        Approximate the kernel by so many of the training samples (Nyström), whose number then decides memory
-        and time. "auto" does so for 10,000 rows and more whose kernel matrix does not fit into
-        ``cache_size``, with 8 √n landmarks or as many as fit; None computes kernel values again and again
-        there, and is None on a cluster. Not with a linear or precomputed kernel.
+        Approximate the kernel by so many of the training samples (Nyström), whose number then decides time,
+        and room in memory or on disk. "auto" does so for 10,000 rows and more whose kernel matrix does not
+        fit into ``cache_size``, with 8 √n landmarks or as many as fit; None computes kernel values again and
+        again there, and is None on a cluster. Not with a linear or precomputed kernel.
     n_jobs : int, optional
         Threads; None takes the cores there are.
     precision : {"float32", "tf32", "bfloat16"}, optional

@@ -98,11 +98,11 @@ class Gram(ABC):
         device : str, optional
             Compute there what a NumPy array holds, such as "cuda".
         memory : float, optional
-            Bytes that kernel values may take; never more than most of what is free, the default.
+            Bytes that kernel values may take; never more than most of what is free, the default. Where they
+            are given, features of landmarks beyond half of them lie in a temporary file.
         landmarks : int, array of int or "auto", optional
             Approximate the matrix by so many rows, or by those with these numbers; "auto" where it does not
-            fit, by as many as the memory has room for, √n times 8 at most. See :meth:`landmarks`, also for
-            ``seed``.
+            fit, by as many as memory has room for, 8 √n at most. See :meth:`landmarks`, also for ``seed``.
 
         Examples
         --------

@@ -12,6 +12,8 @@ import scipy.sparse as sp
 
 from ..arrays import Array, all_finite, as_floating, namespace, to_numpy, with_columns
 from ..kernels.functions import Kernel, Linear, as_kernel, biased
+from ..mapped import MEMORY, Room
+from ..parallel import available
 from .base import Gram
 from .cluster import ClusterLandmarkGram, Rows, gram_of
 from .device import DeviceTiledGram
@@ -30,6 +32,8 @@ _GIB = 2**30
 _PER_ROOT, _FEWEST = 8, 20  # landmarks, of √n rows and at least
 _MANY = 10_000  # rows that landmarks pay for
 _FEATURES = 0.5  # of the memory for them and what their sweeps need; the rest is for the states
+_BLOCKS = 128  # landmarks whose features take as much as the Gram matrices of blocks
+_ADVICE = "Set TMPDIR to a folder on a disk that has room, raise cache_size, or take fewer landmarks."
 
 R = TypeVar("R")
 
@@ -82,15 +86,33 @@ def landmarks_for(n: int, room: float) -> int | None:
     Few rows have none either: their kernel values are soon computed again.
 
     The features take 4 bytes for each row and landmark, and the Gram matrices of their blocks of 128 rows
-    as much as 128 landmarks more.
+    as much as 128 landmarks more: :func:`feature_room`.
 
     Examples
     --------
     >>> landmarks_for(50_000, 4e9), landmarks_for(1_000_000, 4e9), landmarks_for(10**7, 4e9)
     (1788, 372, None)
     """
-    count = min(int(_PER_ROOT * n**0.5), int(_FEATURES * room / (4 * n)) - 128)
+    count = min(int(_PER_ROOT * n**0.5), int(_FEATURES * room / (4 * n)) - _BLOCKS)
     return count if n >= _MANY and count >= _FEWEST else None
+
+
+def feature_room(n: int, landmarks: int, memory: float | None) -> Room:
+    """Return where the features of so many rows and landmarks lie: in memory where it has room for them.
+
+    That is where "auto" would take so many. Beyond, there is as much room for each of them, their Gram
+    matrices, and of every thread a copy of some rows with its own, as lets all of them fit.
+
+    Examples
+    --------
+    >>> feature_room(1_000_000, 372, 4e9) == feature_room(1_000_000, 2000, None) == Room()
+    True
+    >>> feature_room(1_000_000, 2000, 4e9).most <= 4e9 / 8
+    True
+    """
+    if memory is None or 4 * n * (landmarks + _BLOCKS) <= _FEATURES * memory:
+        return MEMORY
+    return Room(_FEATURES * memory / (2 + 2 * available()), _ADVICE)
 
 
 def fits(X: Array, matrices: int = 1, *, precision: str | None = None, memory: float | None = None) -> bool:
@@ -317,7 +339,9 @@ def _by_landmarks(
     samples = X if place.device is None else _moved(X, place.device)
     if not isinstance(landmarks, np.ndarray):
         landmarks = min(landmarks, X.shape[0])
+    count = len(landmarks) if isinstance(landmarks, np.ndarray) else landmarks
     settings: dict[str, Any] = {"precision": place.precision, "centred": place.centred}
+    settings["room"] = feature_room(X.shape[0], count, place.memory)
     gram = landmark_gram(samples, kernel, landmarks, seed=place.seed, constant=constant, **settings)
     _tell_of_landmarks(gram)
     return gram

@@ -14,10 +14,12 @@ import scipy.linalg
 
 from ..arrays import Array, as_floating, blocks, device, namespace, take_columns, take_rows, to_numpy
 from ..kernels.functions import Kernel, as_kernel
-from ..parallel import for_each, one_blas_thread
+from ..mapped import MEMORY, Room
+from ..parallel import one_blas_thread
 from .base import Gram
+from .features import landmark_features, mean_of, row_blocks, squares_of
 from .linear import LinearCross, LinearGram
-from .precision import PRECISIONS, Precision, as_precision
+from .precision import as_precision
 from .products import transposed_product
 from .tiled import kernel_diagonal
 
@@ -25,8 +27,6 @@ _CANDIDATES = 10  # rows, for every landmark, among which they are chosen
 _MOST_CANDIDATES = 20_000
 _DRAWN = 64  # candidates that are drawn at a time
 _DEPENDENT = 1e-5  # of k(x, x), the part that the other landmarks must leave of a landmark
-_ROWS, _FEATURES = 4096, 2**26  # rows whose features are computed at a time; beside NumPy, so many features
-_ALIGNED = 8  # a row of so many numbers, or a multiple, begins where the matrix units of a GPU can read it
 
 
 class LandmarkGram(LinearGram):
@@ -51,15 +51,17 @@ class LandmarkGram(LinearGram):
         constant: float,
         precision: str | None = None,
         centred: bool = False,
+        room: Room = MEMORY,
     ) -> None:
+        self.room = room
         self.kernel, self.constant, self._numbers = kernel, constant, as_precision(precision, X)
         self.chosen, self.points, self.root, self._noise = chosen, points, root, self._numbers.noise
         self._multiplied: tuple[Array, Array] | None = None
-        features = landmark_features(X, points, kernel, root, constant, self._numbers)
+        features = landmark_features(X, points, kernel, root, constant, self._numbers, room)
         own = features[:, : root.shape[1]]
-        kept = float(sum(_squares(own[a:b, :]) for a, b in _row_blocks(own)))
+        kept = float(sum(squares_of(own[a:b, :]) for a, b in row_blocks(own)))
         self.trace_error = max(0.0, 1 - kept / float(np.sum(kernel_diagonal(X, kernel))))
-        self.mean = _mean(own) if centred else None
+        self.mean = mean_of(own) if centred else None
         super().__init__(self._about_the_mean(features))
 
     def __matmul__(self, V: Array) -> Array:
@@ -115,7 +117,7 @@ class LandmarkGram(LinearGram):
     def _about_the_mean(self, features: Array) -> Array:
         """Take the mean of the samples' features off, where they are centred; in place."""
         if self.mean is not None:
-            for a, b in _row_blocks(features):
+            for a, b in row_blocks(features):
                 features[a:b, : self.root.shape[1]] -= self.mean
         return features
 
@@ -158,15 +160,18 @@ def landmark_gram(
     constant: float = 0.0,
     precision: str | None = None,
     centred: bool = False,
+    room: Room = MEMORY,
     **params: Any,
 ) -> LandmarkGram:
     """Return the kernel matrix by landmarks; see :meth:`Gram.landmarks`.
 
     Centred, it is that of features about their mean, plus the constant: with an intercept, a model is the
     same sum, and the largest eigenvalue, which limits a gradient step, is no longer that of the mean.
+    Features that there is no room for in memory lie in a file; their bits are the same.
     """
     X, kernel = as_floating(X, "X"), as_kernel(kernel, **params)
-    return LandmarkGram(X, kernel, *chosen_points(X, kernel, landmarks, seed), constant, precision, centred)
+    points = chosen_points(X, kernel, landmarks, seed)
+    return LandmarkGram(X, kernel, *points, constant, precision, centred, room)
 
 
 def chosen_points(
@@ -319,51 +324,3 @@ def _factor(K: Array, least: Array) -> Array | None:
         return None
     independent = xp.linalg.diagonal(factor) ** 2 >= least
     return factor if bool(xp.all(independent)) else None
-
-
-def landmark_features(
-    X: Array,
-    points: Array,
-    kernel: Kernel,
-    root: Array,
-    constant: float = 0.0,
-    numbers: Precision = PRECISIONS[None],
-) -> Array:
-    """Return k(X, L) R⁻ᵀ, some rows at a time, and √constant as one more column unless it is 0.
-
-    They are in float32, or coarser where that is the precision. Beside NumPy, columns of zeros follow.
-    """
-    xp, m = namespace(root), root.shape[1]
-    right, width = xp.astype(root, xp.float32), m + (constant > 0)
-    shape = X.shape[0], width if isinstance(root, np.ndarray) else -(-width // _ALIGNED) * _ALIGNED
-    out = xp.zeros(shape, dtype=numbers.storage(right), device=device(root))
-    out[:, m:width] = constant**0.5
-
-    def fill(ends: tuple[int, int]) -> None:
-        values = kernel(X[slice(*ends), :], points)
-        with numbers.multiplying():
-            out[slice(*ends), :m] = xp.astype(values, xp.float32, copy=False) @ right
-
-    here = isinstance(out, np.ndarray) and X.shape[0] > _ROWS
-    for_each(fill, _row_blocks(out), parallel=here)
-    return out
-
-
-def _row_blocks(features: Array) -> list[tuple[int, int]]:
-    """Cut the rows into blocks: on a GPU, large ones keep it busy."""
-    n, m = features.shape
-    return list(blocks(n, _ROWS if isinstance(features, np.ndarray) else max(_ROWS, _FEATURES // max(m, 1))))
-
-
-def _mean(features: Array) -> Array:
-    """Return the mean of the rows, in float32."""
-    xp, n = namespace(features), features.shape[0]
-    total = sum(xp.sum(xp.astype(features[a:b, :], xp.float64), axis=0) for a, b in _row_blocks(features))
-    return xp.astype(total / n, xp.float32)
-
-
-def _squares(features: Array) -> Array:
-    """Return the sum of all squares, where they are: nothing waits for it."""
-    xp = namespace(features)
-    features = xp.astype(features, xp.float32, copy=False)
-    return xp.sum(features * features, dtype=xp.float64)

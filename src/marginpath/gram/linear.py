@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from ..arrays import Array, as_floating, beside, blocks, device, namespace, take_rows, to_numpy
 from ..kernels.functions import Linear, squared_norms
+from ..mapped import MEMORY, Room
 from ..parallel import for_each
 from .base import SLACK, Enclosure, Gram, matching
 from .compensated import compensated_product, relative_error
@@ -30,17 +31,22 @@ class LinearGram(Gram):
     """The matrix X Xᵀ, kept as X: a product costs two passes over X."""
 
     space = "features"
+    room: Room = MEMORY  #: where copies of features lie, and what sweeps need beside them
 
     def __init__(self, X: Array) -> None:
         self.X = self.features = X
 
     def in_double(self) -> LinearGram:
         """Return the matrix of X in float64."""
-        return LinearGram(self._double)
+        gram = LinearGram(self._double)
+        gram.room = self.room
+        return gram
 
     @property
     def _double(self) -> Array:
         X, xp = self.X, self.xp
+        if isinstance(X, np.ndarray):
+            return self.room.cast(X, np.float64)
         return X.astype(np.float64) if sp.issparse(X) else xp.astype(X, xp.float64, copy=False)
 
     @cached_property
@@ -74,7 +80,7 @@ class LinearGram(Gram):
     @cached_property
     def interleaved(self) -> np.ndarray:
         """The Gram matrices of blocks of dense rows: see :func:`interleaved_blocks`."""
-        return interleaved_blocks(self.by_rows)
+        return interleaved_blocks(self.by_rows, self.room)
 
     @cached_property
     def fingerprint(self) -> dict[str, Any]:
@@ -152,7 +158,8 @@ class LinearGram(Gram):
 
     def accurate_product(self, V: Array) -> Array:
         """Return X (Xᵀ V) in float64."""
-        return self._double @ compensated_product(self.X, V)
+        w = compensated_product(self.X, V)
+        return product(self.X, w) if isinstance(self.X, np.ndarray) else self._double @ w
 
     def product_with_error(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return those of :meth:`enclose`."""
@@ -220,7 +227,8 @@ class LinearCross:
 
     def __matmul__(self, V: Array) -> Array:
         """Return Z Xᵀ V."""
-        return self.Z @ (self.X.T @ V)
+        X = self.X
+        return self.Z @ (transposed_product(X, V) if isinstance(X, np.ndarray) else X.T @ V)
 
 
 def feature_operator(
@@ -243,7 +251,7 @@ def feature_operator(
     return multiply, shape[1]
 
 
-def interleaved_blocks(X: np.ndarray) -> np.ndarray:
+def interleaved_blocks(X: np.ndarray, room: Room = MEMORY) -> np.ndarray:
     """Return the Gram matrices of m blocks of rows, of so many that they take no more memory than X.
 
     A block has every m-th run of :data:`RUN` rows: rows far apart, as neighbours are often alike, and yet
@@ -257,7 +265,7 @@ def interleaved_blocks(X: np.ndarray) -> np.ndarray:
     n, runs = len(X), -(-len(X) // RUN)
     m = max(1, -(-runs * RUN // (_ROWS if X.shape[1] >= _ROWS else _ROWS // 2)))
     size = min(n, -(-runs // m) * RUN)
-    blocks = np.zeros((m, size, size), dtype=X.dtype)
+    blocks = room.zeros((m, size, size), X.dtype, "The file of the blocks of features")
 
     def multiply(c: int) -> None:
         rows = X[interleaved_rows(n, m, c)]

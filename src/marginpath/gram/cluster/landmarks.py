@@ -9,7 +9,8 @@ import scipy.sparse as sp
 
 from ...arrays import Array
 from ...kernels.functions import Kernel, Linear
-from ..landmarks import chosen_points, landmark_features
+from ..features import landmark_features
+from ..landmarks import chosen_points
 from .faults import spread
 from .linear import ClusterLinearGram, FeatureCross
 from .loading import is_dask

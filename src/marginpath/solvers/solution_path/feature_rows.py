@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import scipy.sparse as sp
 from ...arrays import Array
 from ...gram.linear import RUN, interleaved_blocks
 from ...gram.products import product, transposed_product
+from ...mapped import MEMORY, Room, in_file, read_ahead
 
 _CHUNK = 64  # blocks between two looks at the clock
 _PASSES = 3  # through a block before the field follows: a step is cheap, reading a row of X is not
@@ -21,32 +23,44 @@ class DenseRows:
 
     lanes = None  # a group may have any number of columns
 
-    def __init__(self, X: Array, blocks: np.ndarray | None = None) -> None:
-        self.X, self.dtype = X, X.dtype
+    def __init__(self, X: Array, blocks: np.ndarray | None = None, room: Room = MEMORY) -> None:
+        self.X, self.dtype, self.room = X, X.dtype, room
         if blocks is not None:
             self.blocks = blocks
 
     @cached_property
     def blocks(self) -> np.ndarray:
         """The Gram matrices of the blocks."""
-        return interleaved_blocks(self.X)
+        return interleaved_blocks(self.X, self.room)
 
     def sweep(self, group: Any, rng: np.random.Generator) -> int:
         """Visit the blocks in a random order."""
         from .sweeping import step_in_blocks
 
-        moved, w = 0, np.ascontiguousarray(group.w.T)
-        for order in np.array_split(rng.permutation(len(self.blocks)), max(1, len(self.blocks) // _CHUNK)):
+        moved, w, m = 0, np.ascontiguousarray(group.w.T), len(self.blocks)
+        orders = np.array_split(rng.permutation(m), max(1, m // _CHUNK))
+        self._read_ahead(orders[0])
+        for order, following in pairwise([*orders, orders[0][:0]]):
             if group.stopped():
                 break
+            self._read_ahead(following)
             own = group.y, group.mass, group.u
             moved += step_in_blocks(order, self.X, self.blocks, RUN, _PASSES, *own, *group.settings, w)
         group.w[...] = w.T
         return moved
 
+    def _read_ahead(self, order: np.ndarray) -> None:
+        """Let the system read what lies in a file of some blocks."""
+        if not in_file(self.X):
+            return
+        whole, m = len(self.X) // RUN, len(self.blocks)
+        runs = np.add.outer(order, np.arange(0, whole, m)).ravel()
+        read_ahead(self.X[: whole * RUN].reshape(whole, RUN * self.X.shape[1]), np.sort(runs[runs < whole]))
+        read_ahead(self.blocks, np.sort(order))
+
     def take(self, index: np.ndarray) -> DenseRows:
         """Return some of the rows, copied."""
-        return DenseRows(self.X[index])
+        return DenseRows(self.room.rows(self.X, index), room=self.room)
 
     def gram(self) -> np.ndarray:
         """Return X Xᵀ."""
@@ -110,4 +124,4 @@ def rows_of(gram: Any, width: int) -> DenseRows | SparseRows:
     """Return the rows of a Gram matrix that is kept as its features, for groups of so many columns."""
     if sp.issparse(gram.features):
         return SparseRows(gram.features, gram.diagonal, 4 if width <= 4 else 8)
-    return DenseRows(gram.by_rows, gram.interleaved)
+    return DenseRows(gram.by_rows, gram.interleaved, gram.room)
