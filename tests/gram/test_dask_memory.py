@@ -77,7 +77,7 @@ def test_the_prices_of_a_step_are_those_that_were_paid():
     from marginpath_lab.bench.dask_cost import StepCost, bytes_a_step, conclude, tasks_a_step
     from marginpath_lab.bench.measure import Entry
 
-    paid = StepCost(fixed=0.01, task=0.001, byte=2e-9, entry=1e-9)
+    paid = StepCost(fixed=0.01, task=0.001, byte=2e-9, own=3e-8, entry=1e-9)
 
     def entry(task, contestant, n, d, seconds):
         name = f"{task}: n = {n:,}, d = {d:,}"
@@ -91,8 +91,9 @@ def test_the_prices_of_a_step_are_those_that_were_paid():
         entry("a step, 16 chunks, 2 workers", "one thread", 10, 1, 0.001),
         Entry("empty tasks: 100", "cluster", (0.1,)),
         on_cluster("moving", 1_000_000, 1),
+        entry("moving", "one thread", 1_000_000, 1, 1e6 * paid.own),
         on_cluster("passes over X", 100_000, 100),
-        entry("passes over X", "one thread", 100_000, 100, 1e7 * paid.entry),
+        entry("passes over X", "one thread", 100_000, 100, 1e5 * paid.own + 1e7 * paid.entry),
     ]
     found = conclude(entries)
     assert found["a task, ms"] == pytest.approx(1.0)
@@ -104,9 +105,11 @@ def test_the_prices_of_a_step_are_those_that_were_paid():
     assert found["overhead of a step, 16 chunks, 2 workers, ms (wanted: under 50)"] == pytest.approx(
         13, abs=0.1
     )
-    assert found["predicted for n = 10⁷, d = 1,000, 10 workers, s a step"] == pytest.approx(1.35, rel=0.05)
+    assert found["predicted for n = 10⁷, d = 1,000, 10 workers, s a step"] == pytest.approx(
+        paid.seconds(10**7, 1000, workers=10), rel=0.05
+    )
     assert (tasks_a_step(4), tasks_a_step(64), tasks_a_step(100)) == (8, 136, 215)
-    assert bytes_a_step(10, 3, 2) == 8 * (20 + 12)
+    assert bytes_a_step(10, 3, 2) == 4 * 6 * (20 + 12)
 
 
 @pytest.mark.heavy

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 import marginpath as mp
+from marginpath import parallel
 from marginpath.datasets import Dataset
 from marginpath.gram.choose import choose_gram
 from marginpath.gram.cluster.faults import dask_module
@@ -28,7 +29,7 @@ from marginpath.gram.memory import available_memory
 from marginpath.solvers.coordinate.cluster import ClusterSweeps
 
 from . import data as sets
-from .dask_cost import MANY, bytes_a_step, conclude, tasks_a_step
+from .dask_cost import COLUMNS, MANY, bytes_a_step, conclude, tasks_a_step
 from .measure import Benchmark, Contestant, Facts, Task
 
 INERTIAL = mp.DualDescent(mp.PowerDecay(1.0), mp.Inertia(3))
@@ -39,9 +40,10 @@ SMALL, MOVING, PASSES = (1600, 20), (1_000_000, 1), (200_000, 400)  # n and d of
 
 
 @contextmanager
-def workers(number: int, quick: bool, memory: Any = "auto") -> Iterator[Any]:
+def workers(number: int, quick: bool, memory: int | None = None) -> Iterator[Any]:
     """Start a cluster of so many processes and yield its client; where quick, of threads without a limit.
 
+    They share the memory at hand, unless a limit is given: Dask would go by their share of the cores.
     Threads would count all the memory of the process as theirs, and pause for good where it has more.
 
     Dask puts data on disk from 60 % of a worker's memory on and pauses it at 80 %, whatever the size. In a
@@ -50,7 +52,7 @@ def workers(number: int, quick: bool, memory: Any = "auto") -> Iterator[Any]:
     dask, distributed = dask_module("dask"), dask_module("distributed")
     settings = {
         "distributed.deploy.lost-worker-timeout": "300s",
-        **({} if memory == "auto" else {f"distributed.worker.memory.{k}": v for k, v in EARLY.items()}),
+        **({} if memory is None else {f"distributed.worker.memory.{k}": v for k, v in EARLY.items()}),
     }
     with (
         dask.config.set(settings),
@@ -58,7 +60,7 @@ def workers(number: int, quick: bool, memory: Any = "auto") -> Iterator[Any]:
             n_workers=number,
             threads_per_worker=1,
             processes=not quick,
-            memory_limit=0 if quick else memory,
+            memory_limit=0 if quick else memory or int(available_memory() / number),
             dashboard_address=":0",
             silence_logs=logging.ERROR,
         ) as made,
@@ -85,15 +87,15 @@ def tasks(quick: bool) -> Iterator[Task]:
 
 
 def _prices(name: str, shape: tuple[int, int], steps: int) -> Task:
-    """Time steps on random features, on the cluster and by one thread here."""
+    """Time steps of five folds and all the data on random features, on the cluster and by one thread here."""
     da = dask_module("dask.array")
     rng = np.random.default_rng(0)
-    X = rng.standard_normal(shape, dtype=np.float64)
-    y = np.where(rng.random(shape[0]) < 0.5, 1, -1)
+    X = rng.standard_normal(shape, dtype=np.float32)
+    Y = _folds(np.where(rng.random(shape[0]) < 0.5, 1, -1))
     rows = -(-shape[0] // CHUNKS)
-    chunks = [da.from_delayed(_rows_of(j, rows, shape), (rows, shape[1]), float) for j in range(CHUNKS)]
-    there = mp.Problem(mp.Gram.from_dask(da.concatenate(chunks)[: shape[0]]), y)
-    here = mp.Problem(mp.Gram.linear(X), y)
+    chunks = [da.from_delayed(_rows_of(j, rows, shape), (rows, shape[1]), np.float32) for j in range(CHUNKS)]
+    there = mp.Problem(mp.Gram.from_dask(da.concatenate(chunks)[: shape[0]]), Y)
+    here = mp.Problem(mp.Gram.linear(X), Y)
     contestants = [
         Contestant("cluster", lambda data: _timed_steps(there, steps), _step_facts(there)),
         Contestant("one thread", lambda data: _alone(here, steps), _step_facts(here)),
@@ -106,7 +108,15 @@ def _rows_of(number: int, rows: int, shape: tuple[int, int]) -> Any:
 
 
 def _random_rows(number: int, rows: int, d: int) -> np.ndarray:
-    return np.random.default_rng(number).standard_normal((rows, d))
+    return np.random.default_rng(number).standard_normal((rows, d), dtype=np.float32)
+
+
+def _folds(y: np.ndarray) -> np.ndarray:
+    """Return the labels of five folds and of all the data."""
+    Y = np.repeat(y[:, None], COLUMNS, axis=1)
+    for fold in range(COLUMNS - 1):
+        Y[fold :: COLUMNS - 1, fold] = 0
+    return Y
 
 
 class Steps(NamedTuple):
@@ -128,7 +138,7 @@ def _timed_steps(problem: mp.Problem, steps: int) -> Steps:
 
 
 def _alone(problem: mp.Problem, steps: int) -> Steps:
-    with threadpool_limits(1):
+    with threadpool_limits(1), parallel.limited(1):
         return _timed_steps(problem, steps)
 
 
@@ -178,10 +188,7 @@ def _made_problem(rows: int, landmarks: int) -> mp.Problem:
     ]
     y = np.concatenate([sets.made_part(j, rows)[1] for j in range(CHUNKS)])
     there = load_rows(da.concatenate(parts))
-    Y = np.repeat(y[:, None], 6, axis=1)
-    for fold in range(5):
-        Y[fold::5, fold] = 0
-    return mp.Problem(choose_gram(there, mp.Gaussian(4.0), landmarks=landmarks), Y)
+    return mp.Problem(choose_gram(there, mp.Gaussian(4.0), landmarks=landmarks), _folds(y))
 
 
 def _empty_tasks(client: Any, number: int) -> Task:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .machine import cores
@@ -11,37 +11,35 @@ from .measure import Entry, Facts
 
 FAR = (10_000_000, 1000)  # n and d of what is predicted
 MANY = "many made rows by landmarks"
+#: Of every step: five folds and all the data.
+COLUMNS = 6
 
 
 @dataclass(frozen=True)
 class StepCost:
-    """A model of the seconds of a linear step: fixed + task · tasks + byte · bytes + entry · n d / workers.
+    """The seconds of a step: fixed + task · tasks + byte · bytes + own · n + entry · n d / workers.
+
+    Those of a step of :data:`COLUMNS` columns in float32.
 
     Examples
     --------
-    >>> cost = StepCost(fixed=0.02, task=0.001, byte=1e-9, entry=1e-9)
-    >>> round(cost.seconds(1000, 10, workers=2), 4)
-    0.024
-    >>> round(cost.seconds(1000, 10, workers=4, columns=6, width=4, cores=2), 4)  # float32, shared cores
-    0.0281
+    >>> cost = StepCost(fixed=0.02, task=0.001, byte=1e-9, own=1e-8, entry=1e-9)
+    >>> round(cost.seconds(100_000, 10, workers=2), 4)
+    0.0303
+    >>> round(cost.seconds(100_000, 10, workers=4, cores=2), 4)  # shared cores
+    0.0343
     """
 
     fixed: float
     task: float
     byte: float
+    own: float
     entry: float
 
-    def seconds(
-        self, n: int, d: int, workers: int, columns: int = 1, width: int = 8, cores: int | None = None
-    ) -> float:
-        """Return the seconds of a step, a shard a worker, for numbers of so many bytes.
-
-        Passes over X are as long as reading it takes, whatever the columns; workers may share cores.
-        """
-        share = width / 8
-        work = share * self.entry * n * d / min(workers, cores or workers)
-        moved = share * columns * bytes_a_step(n, d, workers)
-        return self.fixed + self.task * tasks_a_step(workers) + self.byte * moved + work
+    def seconds(self, n: int, d: int, workers: int, cores: int | None = None) -> float:
+        """Return the seconds of a step, a shard a worker; workers may share cores."""
+        here = self.fixed + self.task * tasks_a_step(workers) + self.byte * bytes_a_step(n, d, workers)
+        return here + self.own * n + self.entry * n * d / min(workers, cores or workers)
 
 
 def tasks_a_step(shards: int) -> int:
@@ -54,8 +52,8 @@ def tasks_a_step(shards: int) -> int:
 
 
 def bytes_a_step(n: int, d: int, shards: int) -> int:
-    """Return what the client sends and receives in a step of one column in float64."""
-    return 8 * (2 * n + d * (min(shards, 8) + shards))
+    """Return what the client sends and receives in a step."""
+    return 4 * COLUMNS * (2 * n + d * (min(shards, 8) + shards))
 
 
 def conclude(entries: Sequence[Entry]) -> Facts:
@@ -72,23 +70,20 @@ def conclude(entries: Sequence[Entry]) -> Facts:
             )
     if ("passes over X", "one thread") not in rows:
         return found
-    small, empty, moving, passes = (
-        rows[name, "cluster"]
-        for name in ("a step, 16 chunks, 2 workers", "empty tasks", "moving", "passes over X")
-    )
-    cost = prices(small, empty, moving, passes, _ms(rows["passes over X", "one thread"]))
+    cost, passes = prices(rows), rows["passes over X", "cluster"]
     n, d = _numbers(passes)
     found |= {
         "fixed, ms": 1000 * cost.fixed,
         "a task, ms": 1000 * cost.task,
         "moving, MB/s": 1e-6 / cost.byte,
-        "both passes over X by one thread, GB/s": 8e-9 / cost.entry,
+        "the client's own, ms for 10⁶ rows": 1e9 * cost.own,
+        "both passes over X by one thread, GB/s": 4e-9 / cost.entry,
         "passes over X: predicted, ms": 1000 * cost.seconds(n, d, workers=2),
         "passes over X: measured, ms": _ms(passes),
     }
     if many := [entry for (name, _), entry in rows.items() if name.startswith(MANY)]:
         n, d = _numbers(many[0])
-        seconds = cost.seconds(n, d, workers=4, columns=6, width=4, cores=cores())
+        seconds = cost.seconds(n, d, workers=4, cores=cores())
         found[f"{n:,} rows by landmarks: predicted, ms a step"] = 1000 * seconds
         found[f"{n:,} rows by landmarks: measured over predicted (wanted: 0.7 to 1.3)"] = (
             _ms(many[0]) / 1000 / seconds
@@ -99,15 +94,19 @@ def conclude(entries: Sequence[Entry]) -> Facts:
     return found
 
 
-def prices(small: Entry, empty: Entry, moving: Entry, passes: Entry, thread: float) -> StepCost:
-    """Return the prices from the entries on two workers, and the ms of the passes by one thread."""
+def prices(rows: Mapping[tuple[str, str], Entry]) -> StepCost:
+    """Return the prices from the runs on two workers and by one thread."""
+    small, moving, passes = ("a step, 16 chunks, 2 workers", "moving", "passes over X")
+    empty, step = rows["empty tasks", "cluster"], _ms(rows[small, "cluster"]) / 1000
     task = float(empty.median or 0) / _numbers(empty)[0]
-    fixed = _ms(small) / 1000 - task * tasks_a_step(2)
-    sizes = [_numbers(entry) for entry in (moving, small)]
-    further = bytes_a_step(sizes[0][0], sizes[0][1], 2) - bytes_a_step(sizes[1][0], sizes[1][1], 2)
-    byte = max(_ms(moving) - _ms(small), 1e-3) / 1000 / further
-    n, d = _numbers(passes)
-    return StepCost(fixed, task, byte, thread / 1000 / (n * d))
+    n, d = _numbers(rows[moving, "cluster"])
+    own = _ms(rows[moving, "one thread"]) / 1000 / n
+    few, narrow = _numbers(rows[small, "cluster"])
+    further = bytes_a_step(n, d, 2) - bytes_a_step(few, narrow, 2)
+    byte = max(_ms(rows[moving, "cluster"]) / 1000 - step - own * n, 1e-6) / further
+    n, d = _numbers(rows[passes, "cluster"])
+    entry = max(_ms(rows[passes, "one thread"]) / 1000 - own * n, 1e-6) / (n * d)
+    return StepCost(step - task * tasks_a_step(2), task, byte, own, entry)
 
 
 def _ms(entry: Entry) -> float:

@@ -44,6 +44,7 @@ class ClusterLandmarkGram(ClusterLinearGram):
         if centred:
             every = np.full((rows.shape[0], 1), 1 / rows.shape[0], dtype=np.float32)
             self.mean = features.transposed_product(every)[:, 0].astype(np.float32)
+            del features  # there need not be room for both
             features = self._features_of(rows)
         super().__init__(features.with_constant(constant))
 
@@ -77,7 +78,10 @@ class ClusterLandmarkGram(ClusterLinearGram):
 def _features(
     shard: list[Array], points: Array, kernel: Kernel, root: np.ndarray, mean: np.ndarray
 ) -> list[Array]:
-    return [landmark_features(X, points, kernel, root) - mean for X in shard]
+    features = [landmark_features(X, points, kernel, root) for X in shard]
+    for part in features:
+        part -= mean
+    return features
 
 
 def _new_features(Z: Any, constant: float, **settings: Any) -> Array:
