@@ -128,7 +128,7 @@ def test_there_is_none_for_other_kernels(kernel):
 @pytest.fixture
 def fitted(blobs):
     X, y = blobs
-    return mp.MarginPathClassifier(random_state=0, max_iter=8).fit(X, y), X
+    return mp.MarginPathClassifier(random_state=0).fit(X, y), X
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def test_it_is_packed_anew_for_another_step_and_another_fit(fitted, blobs):
     stages = list(clf.staged_decision_function(X))
     assert np.allclose(clf.at(1).decision_function(X), stages[0], rtol=0, atol=1e-11)
     clf.fit(X, 1 - blobs[1])
-    again = mp.MarginPathClassifier(random_state=0, max_iter=8).fit(X, 1 - blobs[1])
+    again = mp.MarginPathClassifier(random_state=0).fit(X, 1 - blobs[1])
     assert np.array_equal(clf.decision_function(X), again.decision_function(X))
 
 
