@@ -11,6 +11,7 @@ from marginpath.estimators import racing
 from marginpath.estimators.choices import ByFolds
 from marginpath.estimators.path_fit import Follower
 from marginpath.validation.cross_validation import PathValidation
+from marginpath.validation.proper import log_loss
 from marginpath.validation.race import LARGEST, part_of_rows, race_widths, short_path
 
 WIDTHS = mp.default_widths(np.array([[-1.0], [1.0]]))
@@ -112,16 +113,21 @@ def test_groups_stay_whole_in_a_part(rng):
         assert len(train) + len(test) == len(rows)
 
 
-def test_a_short_path_scores_as_the_path_does():
+@pytest.mark.parametrize("scoring", [None, "accuracy"])
+def test_a_short_path_scores_as_the_path_does(scoring):
+    """By the least log loss of its decisions, or by the scores that are asked for."""
     data = mp.datasets.gaussian_mixture(n_samples=300, seed=1)
     for sigma in (0.1, 0.5, 2.0):
         gram = mp.Gram.from_kernel(data.X, mp.Gaussian(sigma))
-        short = short_path(PathValidation(gram, data.y, intercept=True, whole=False), 100)
-        whole = PathValidation(gram, data.y, intercept=True)
+        short = short_path(PathValidation(gram, data.y, scoring=scoring, intercept=True, whole=False), 100)
+        whole = PathValidation(gram, data.y, scoring=scoring, intercept=True)
         path = whole.run(mp.SolutionPath(), 4 * short.path.last.t, stop=None)
-        same = path["scores"][4 - 3 : 4 * short.path.last.t - 2 : 4]
-        np.testing.assert_allclose(path["bound"][1::4], short.path["bound"][1:], rtol=0.5)
-        assert abs(short.score - same.mean(axis=1).max()) < 0.02
+        same = slice(1, 4 * short.path.last.t - 2, 4)
+        np.testing.assert_allclose(path["bound"][same], short.path["bound"][1:], rtol=0.5)
+        decisions = [path.rows.where_kept("out_of_fold", int(t)) for t in path.steps[same]]
+        by_loss = max(-log_loss(each, whole.signs) for each in decisions)
+        best = by_loss if scoring is None else path["scores"][same].mean(axis=1).max()
+        assert abs(short.score - best) < 0.02
         assert short.path["scores"].shape[1] == 5
 
 

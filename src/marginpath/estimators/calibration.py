@@ -355,7 +355,16 @@ def pair_slopes(
     """
     k = round((1 + (1 + 8 * values.shape[1]) ** 0.5) / 2)
     signs = OneVsOne(k).signs(codes)
-    mass, signs, f = packed(np.where(signs != 0, weight[:, None], 0.0), signs, values)
+    mass = np.where(signs != 0, weight[:, None], 0.0)
+    slopes, shift = np.full(len(mass[0]), np.nan), np.broadcast_to(shift, len(mass[0]))
+    for pairs, own_mass, own_signs, f in packed(mass, signs, values):
+        slopes[pairs] = _slopes(own_mass, own_signs, f, shift[pairs])
+    known = np.isfinite(slopes)
+    return np.where(known, slopes, np.median(slopes[known]) if known.any() else 1.0)
+
+
+def _slopes(mass: np.ndarray, signs: np.ndarray, f: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    """Return the slope of every column, NaN where there is none."""
     second, first = (np.sum(mass * (signs == side), axis=0) for side in (1, -1))
     target = np.where(signs > 0, (second + 1) / (second + 2), 1 / (first + 2))
     size = np.sum(mass * np.abs(f), axis=0)
@@ -367,8 +376,7 @@ def pair_slopes(
         rest = expit(np.exp(middle) / scale * f - shift) - target
         steeper = np.sum(mass * f * rest, axis=0) < 0
         low, high = np.where(steeper, middle, low), np.where(steeper, high, middle)
-    slopes = np.exp(low) / scale
-    return np.where(known, slopes, np.median(slopes[known]) if known.any() else 1.0)
+    return np.where(known, np.exp(low) / scale, np.nan)
 
 
 def _softmax(logits: np.ndarray) -> np.ndarray:

@@ -111,7 +111,7 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
     cache_size : "auto" or float
         Memory for kernel values in MB, on a GPU too. A larger kernel matrix is not stored but computed when
         needed; features of landmarks that take more than half of it lie in a temporary file. "auto" is 4000
-        in main memory, or a quarter of what is free if that is more; on a GPU, most of what is free.
+        in main memory, or two fifths of what is free if that is more; on a GPU, most of what is free.
     landmarks : int, "auto" or None
         Approximate the kernel by so many of the training samples (Nyström), whose number then decides time,
         and room in memory or on disk. "auto" does so for 10,000 rows and more whose kernel matrix does not

@@ -25,9 +25,7 @@ from .memory import available_memory
 from .products import product
 from .tiled import TiledCross
 
-_MAIN_MEMORY = (
-    4e9  # bytes for kernel values that are not on a GPU, where no more than four times that is free
-)
+_MAIN_MEMORY, _OF_FREE = 4e9, 0.4  # bytes for kernel values that are not on a GPU, or a share of what is free
 _LARGE = 2**22  # numbers that are taken into memory at a time, of an array that may be a file
 
 
@@ -45,7 +43,7 @@ class ArrayRows:
     @property
     def memory(self) -> float | None:
         """Bytes for kernel values unless the user says otherwise; None is most of what is free."""
-        return None if on_gpu(self.X) else max(_MAIN_MEMORY, available_memory() / 4)
+        return None if on_gpu(self.X) else max(_MAIN_MEMORY, _OF_FREE * available_memory())
 
     def take(self, index: np.ndarray) -> Array:
         """Return some of the rows, where they are."""

@@ -272,12 +272,18 @@ class PathValidation:
         """Return which of the steps with equal scores tells most: the least log loss of its decisions."""
         if len(equals) == 1:
             return int(equals[0])
-        some, weight = enough_rows(len(self.signs)), self.judge.weight
-        signs, weight = self.signs[some], None if weight is None else weight[some]
-        decisions = (path.rows.where_kept("out_of_fold", t + 1) for t in equals)
-        decisions = (each if isinstance(some, slice) else take_rows(each, some) for each in decisions)
-        losses = np.array([log_loss(decision, signs, weight) for decision in decisions])
+        losses = np.array([self._log_loss(path.rows.where_kept("out_of_fold", t + 1)) for t in equals])
         return int(equals[np.argmax(losses <= losses.min() + _EQUAL)])  # at first, u only grows by a factor
+
+    def log_loss(self, problem: Problem, state: State) -> float:
+        """Return that of the held-out decisions, scaled and shifted (:func:`log_loss`)."""
+        return self._log_loss(self.judge.decisions(problem, state))
+
+    def _log_loss(self, decisions: Array) -> float:
+        """Return it of enough of the samples."""
+        some, weight = enough_rows(len(self.signs)), self.judge.weight
+        decisions = decisions if isinstance(some, slice) else take_rows(decisions, some)
+        return log_loss(decisions, self.signs[some], None if weight is None else weight[some])
 
     @property
     def patience(self) -> float:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
-from scipy.special import expit
 
 from ..arrays import Array, beside, is_numpy, namespace, take_columns, to_numpy
 
@@ -11,6 +12,7 @@ _ROUNDS = 30  # of Newton's method, which needs about ten
 _CLOSE = 1e-10  # of a sample's loss, where it ends
 _ENOUGH = 200_000  # rows
 _FLAT = 1e-9  # of a sample, the least curvature
+_DOUBLINGS = 3  # from the fewest rows of columns that come together to the most: groups cost more than zeros
 
 
 def enough_rows(n: int) -> slice | np.ndarray:
@@ -49,11 +51,38 @@ def log_loss(decision: Array, signs: np.ndarray, weight: np.ndarray | None = Non
     share = np.ones(len(signs)) if weight is None else np.asarray(weight, dtype=float)
     known = np.isfinite(decision) if is_numpy(decision) else to_numpy(namespace(decision).isfinite(decision))
     mass = np.where(known & (signs != 0), share[:, None], 0.0)
-    columns = np.flatnonzero(mass.any(axis=0))
     if is_numpy(decision):
-        mass, signs, decision = packed(*(part[:, columns] for part in (mass, signs, decision)))
-    else:
-        mass, signs, decision = mass[:, columns], signs[:, columns], take_columns(decision, columns)
+        return sum(_least_loss(*part) for _, *part in packed(mass, signs, decision)) / float(mass.sum())
+    columns = np.flatnonzero(mass.any(axis=0))
+    parts = mass[:, columns], signs[:, columns], take_columns(decision, columns)
+    return _least_loss(*parts) / float(mass.sum())
+
+
+def packed(mass: np.ndarray, *parts: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
+    """Yield groups of columns, and of each column the rows that count: of a pair of many classes few do.
+
+    Columns with about as many rows come together, filled up with rows that do not count. One where none
+    counts comes nowhere.
+
+    Examples
+    --------
+    >>> mass = np.array([[0.0, 2.0, 1.0], [1.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
+    >>> for group in packed(mass, np.arange(9.0).reshape(3, 3)):
+    ...     print(*(part.tolist() for part in group))
+    [0, 1, 2] [[1.0, 2.0, 1.0], [0.0, 0.0, 1.0]] [[3.0, 1.0, 2.0], [0.0, 1.0, 5.0]]
+    """
+    count = np.count_nonzero(mass, axis=0)
+    level = np.frexp(count)[1] // _DOUBLINGS
+    for columns in (np.flatnonzero((level == each) & (count > 0)) for each in np.unique(level[count > 0])):
+        rows = np.zeros((count[columns].max(), len(columns)), dtype=int)
+        for c, j in enumerate(columns):
+            rows[: count[j], c] = np.flatnonzero(mass[:, j])
+        real = np.arange(len(rows))[:, None] < count[columns]
+        yield columns, np.where(real, mass[rows, columns], 0.0), *(part[rows, columns] for part in parts)
+
+
+def _least_loss(mass: np.ndarray, signs: np.ndarray, decision: Array) -> float:
+    """Return the sum of the losses of some columns, in all of which some rows count."""
     total = mass.sum(axis=0)
     positive = np.sum(mass * (signs > 0), axis=0)
     high, low = (positive + 1) / (positive + 2), 1 / (total - positive + 2)
@@ -64,26 +93,7 @@ def log_loss(decision: Array, signs: np.ndarray, weight: np.ndarray | None = Non
         mass, target, total = (beside(part, decision) for part in (mass, target, total))
     xp = namespace(decision)
     f = xp.astype(xp.where(mass > 0, decision, xp.zeros_like(decision)), xp.float64)
-    losses = _platt_losses(_standardized(f, mass, total), target, mass, total)
-    return float(xp.sum(losses) / xp.sum(total))
-
-
-def packed(mass: np.ndarray, *parts: np.ndarray) -> list[np.ndarray]:
-    """Return the rows of each column that count, in their order: of a pair of many classes few do.
-
-    Columns of which fewer rows count are filled up with rows that do not.
-
-    Examples
-    --------
-    >>> mass = np.array([[0.0, 2.0], [1.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
-    >>> packed(mass, np.arange(8.0).reshape(4, 2))
-    [array([[1., 2.]]), array([[2., 1.]])]
-    """
-    most = int(np.count_nonzero(mass, axis=0).max(initial=0))
-    if 2 * most > len(mass):
-        return [mass, *parts]
-    rows = np.argsort(mass == 0, axis=0, kind="stable")[:most]
-    return [np.take_along_axis(part, rows, axis=0) for part in (mass, *parts)]
+    return float(xp.sum(_platt_losses(_standardized(f, mass, total), target, mass, total)))
 
 
 def _standardized(f: Array, mass: Array, total: Array) -> Array:
@@ -100,34 +110,29 @@ def _platt_losses(f: Array, target: Array, mass: Array, total: Array) -> Array:
     """
     xp = namespace(f)
 
-    def loss(a: Array, b: Array) -> Array:
+    def sums(a: Array, b: Array) -> Array:
+        """Return the loss, its gradient and its second derivatives, six numbers of every column."""
         z = a * f + b
-        return xp.sum(mass * (xp.logaddexp(xp.zeros_like(z), z) - target * z), axis=0)
+        e = xp.exp(-xp.abs(z))
+        chance = xp.where(z > 0, xp.ones_like(e), e) / (1 + e)
+        loss = mass * (xp.log1p(e) + xp.where(z > 0, z, xp.zeros_like(z)) - target * z)
+        rest, curve = mass * (chance - target), mass * chance * (1 - chance)
+        curved = curve * f
+        return xp.stack([xp.sum(each, axis=0) for each in (loss, rest * f, rest, curved * f, curved, curve)])
 
     mean = xp.sum(mass * target, axis=0) / total
     a, b, length = xp.zeros_like(mean), xp.log(mean / (1 - mean)), xp.ones_like(mean)
-    flat = least = loss(a, b)
+    here = sums(a, b)
+    flat = here[0, :]
     for _ in range(_ROUNDS):
-        chance = _logistic(a * f + b)
-        rest, curve = mass * (chance - target), mass * chance * (1 - chance)
-        ga, gb = xp.sum(rest * f, axis=0), xp.sum(rest, axis=0)
-        haa, hab, hbb = (xp.sum(curve * each, axis=0) for each in (f * f, f, 1))
+        least, ga, gb, haa, hab, hbb = (here[i, :] for i in range(6))
         determinant = haa * hbb - hab * hab + (_FLAT * total) ** 2
         to_a = a - length * (hbb * ga - hab * gb) / determinant
         to_b = b - length * (haa * gb - hab * ga) / determinant
-        value = loss(to_a, to_b)
-        change, lower = xp.abs(least - value), value < least
-        a, b, least = (xp.where(lower, new, old) for new, old in ((to_a, a), (to_b, b), (value, least)))
+        there = sums(to_a, to_b)
+        change, lower = xp.abs(least - there[0, :]), there[0, :] < least
+        a, b, here = (xp.where(lower, new, old) for new, old in ((to_a, a), (to_b, b), (there, here)))
         if bool(xp.all(change <= _CLOSE * total)):
             break
         length = xp.where(lower, xp.ones_like(length), length / 2)
-    return xp.where(a > 0, least, flat)
-
-
-def _logistic(z: Array) -> Array:
-    """Return 1 / (1 + e^−z)."""
-    if is_numpy(z):
-        return expit(z)
-    xp = namespace(z)
-    e = xp.exp(-xp.abs(z))
-    return xp.where(z > 0, xp.ones_like(e), e) / (1 + e)
+    return xp.where(a > 0, here[0, :], flat)

@@ -11,8 +11,9 @@ The rule, in three rounds:
 3. Where the climb ends, the whole path, the only one that is kept.
 
 A short path has one step where a path has four, solved less exactly, and ends at C = 10,000 or where a larger
-C changes no fold any more. Its score is the best mean over the folds (:func:`short_path`); of equal
-scores in the first round the widest counts as the best.
+C changes no fold any more. Its score is minus the least log loss of its held-out decisions, which chance
+changes less than errors (:func:`short_path`); where a scoring is given, the best mean of that over the folds.
+Of equal scores in the first round the widest counts as the best.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import Array
+from ..metrics import Metric
 from ..path.path import Path, Status
 from ..path.run import Rule
 from ..problem import Problem
@@ -43,7 +45,7 @@ LONG, TOLERANCE, LARGEST = 4, 1e-2, 1e4
 
 @dataclass(frozen=True)
 class ShortPath:
-    """A path of few steps, and the best mean score over the folds on it."""
+    """A path of few steps, and the best score on it: the higher, the better."""
 
     path: Path
     score: float
@@ -124,27 +126,33 @@ def race_widths(
 def short_path(validation: PathValidation, steps: int, time_limit: float | None = None) -> ShortPath:
     """Run a path in long steps, about as far as one of so many usual ones, and return its best score.
 
+    That is minus the least log loss (:meth:`PathValidation.log_loss`), or the best mean of a given scoring.
+
     Examples
     --------
     >>> import marginpath as mp
     >>> data = mp.datasets.gaussian_mixture()
     >>> gram = mp.Gram.from_kernel(data.X, mp.Gaussian(sigma=0.5))
     >>> short = short_path(PathValidation(gram, data.y), steps=100)
-    >>> short.path.last.t < 15, short.score > 0.85
+    >>> short.path.last.t < 15, -0.4 < short.score < 0
     (True, True)
     """
-    ratio = SolutionPath.ratio**LONG
+    ratio, judge = SolutionPath.ratio**LONG, validation.judge
+    observe: dict[str, Metric] = {"bound": largest_bound, "scores": judge.scores, "hinge": judge.hinge}
+    if judge.scorer is None:
+        observe["log_loss"] = validation.log_loss
     path = validation.run(
         SolutionPath(ratio=ratio, tol=TOLERANCE),
         math.ceil(steps / LONG),
         stop=_NothingToGain(Patience(validation.patience_with_solutions / 2), LARGEST / ratio),
-        observe={"bound": largest_bound, "scores": validation.judge.scores, "hinge": validation.judge.hinge},
+        observe=observe,
         models=False,
         time_limit=time_limit,
     )
     if path.ended is Status.INTERRUPTED:  # there is no model yet that could be kept
         raise KeyboardInterrupt
-    return ShortPath(path, float(path["scores"][1:].mean(axis=1).max()))
+    scores = -path["log_loss"] if judge.scorer is None else path["scores"].mean(axis=1)
+    return ShortPath(path, float(scores[1:].max()))
 
 
 def part_of_rows(

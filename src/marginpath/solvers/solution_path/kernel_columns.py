@@ -62,7 +62,7 @@ class KernelColumns:
     @staticmethod
     def whole_field(problem: Problem) -> tuple[Array, Array]:
         """Return K(Y∘mass), as the field and as the scores of all samples at a bound of −1."""
-        field = np.asarray(problem.gram.accurate_product(problem.Y * problem.mass), dtype=np.float64)
+        field = product_of_alike(problem.gram, np.asarray(problem.Y * problem.mass))
         return field, field
 
     def begin(self) -> None:
@@ -188,6 +188,32 @@ def _follow(gram: Gram, index: np.ndarray, steps: np.ndarray, f: np.ndarray) -> 
     for a, b in blocks(len(index), gram.chunk):
         with gram.lend(index[a:b]) as (rows, where):
             follow(rows, where, steps[a:b], f)
+
+
+def product_of_alike(gram: Gram, V: np.ndarray) -> np.ndarray:
+    """Return K V in float64, V having few different rows: those of K of alike samples are summed once.
+
+    Labels are such a V: samples of one class and one fold are alike in all columns. Where many rows differ,
+    as with weights, it is the product itself.
+
+    Examples
+    --------
+    >>> gram, V = Gram.from_matrix(np.array([[2.0, 1.0], [1.0, 2.0]])), np.array([[1.0, 0.0], [1.0, 0.0]])
+    >>> product_of_alike(gram, V)
+    array([[3., 0.],
+           [3., 0.]])
+    """
+    columns = np.ascontiguousarray(V.reshape(len(V), -1))
+    rows = columns.view(f"V{columns.strides[0]}").ravel()
+    _, first, kind = np.unique(rows, return_index=True, return_inverse=True)
+    kinds = columns[first]
+    if len(kinds) > columns.shape[1] + len(V) // 100:
+        return np.asarray(gram.accurate_product(V), dtype=np.float64)
+    sums = np.asarray(gram.accurate_product(np.eye(len(kinds), dtype=V.dtype)[kind]), dtype=np.float64).T
+    out = np.zeros((columns.shape[1], len(V)))
+    for k, j in zip(*kinds.nonzero(), strict=True):  # in an order of their own: BLAS has many
+        out[j] += kinds[k, j] * sums[k]
+    return out.T.reshape(V.shape, order="A")
 
 
 def balanced(direction: np.ndarray, field: np.ndarray) -> np.ndarray:
