@@ -6,8 +6,8 @@ samples in every round. The rule was chosen on banknote, breast cancer, credit_d
 page-blocks, phoneme, satimage, segment and vowel, and lately on made tables, orders and silent, and moons,
 none of which is in the table; those in the table, but for letter and wine, were seen once before the score of
 a short path became a maximum, no average. That it is a log loss was decided on those ten sets and on moons,
-circles, blobs and classification of `accuracy`. How long a path waits (`validation.patience`) was chosen on paths
-of all these sets.
+circles, blobs and classification of `accuracy`. How long a path waits (`validation.patience`) was chosen on
+paths of all these sets.
 """
 
 from __future__ import annotations
