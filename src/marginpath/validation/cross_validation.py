@@ -247,10 +247,8 @@ class PathValidation:
         reached = path["gap"][1:] <= getattr(path.solver, "gap_tol", np.inf)
         # Nor is a step with an empty box, or one that is not yet what its C says.
         mean = np.where((C > 0) & (reached if reached.any() else True), mean, -np.inf)
-        unsure = (
-            _UNSURE * standard_error(split_scores[1 + mean.argmax()]) if self.selection == "smooth" else 0
-        )
-        best = self._likeliest(path, np.flatnonzero(mean >= mean.max() - max(unsure, _EQUAL)))
+        error = standard_error(split_scores[1 + mean.argmax()]) if self.selection == "smooth" else 0.0
+        best = self._likeliest(path, np.flatnonzero(mean >= mean.max() - max(_UNSURE * error, _EQUAL)))
         if self.selection == "one_se":
             best = int(np.argmax(mean >= mean[best] - standard_error(split_scores[1 + best])))
         step, held_out = int(path.steps[best + 1]), path.rows.at("out_of_fold", best + 1)
