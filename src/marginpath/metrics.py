@@ -108,10 +108,11 @@ def gap(problem: Problem, state: State) -> Array:
 
 
 def gap_and_sums(problem: Problem, state: State) -> tuple[Array, tuple[Array, Array, Array]]:
-    """Return the :func:`gap`, and of what it is computed: ‖w‖², Σ u_i and min_i m_i, per column."""
+    """Return the :func:`gap`, and ‖w‖², Σ u_i and the smallest margin at the best intercept, per column."""
     xp = problem.xp
-    squared, total, absolute, least, tie = _gap_sums(problem, state)
-    dual, sums, is_positive = -squared / 2 - total, (squared, total, least), least > 0
+    squared, total, absolute, least, tie, smallest = _gap_sums(problem, state)
+    dual, is_positive = -squared / 2 - total, least > 0
+    sums = squared - getattr(state, "offset", 0.0) * tie, total, smallest  # an intercept is no part of K(Y∘u)
     separated = _ratio(problem, squared / 2, xp.where(is_positive, least**2, xp.zeros_like(least)))
     primal = dual + absolute
     primal = xp.where(is_positive & (separated < primal), separated, primal)
@@ -123,19 +124,21 @@ def gap_and_sums(problem: Problem, state: State) -> tuple[Array, tuple[Array, Ar
 
 
 def _gap_sums(problem: Problem, state: State) -> tuple[Array, ...]:
-    """Return ‖w‖², Σ u_i, the absolute gap, min_i m_i and Σ y_i u_i, per column.
+    """Return ‖w‖², Σ u_i, the absolute gap, min_i m_i, Σ y_i u_i, and min_i m_i at the best intercept.
 
     Of many samples in one compiled pass, by blocks that the threads share: temporary arrays, each as large as
     u, would take several times as long.
     """
     xp = problem.xp
     if is_numpy(state.u) and state.u.size >= _MANY:
-        squared, total, loss, least, tie = _compiled_sums(problem, state)
-        return squared, total, squared + (total + loss), least, tie
+        squared, total, loss, up, down, tie = _compiled_sums(problem, state)
+        least = np.minimum(up, down)
+        smallest = (up + down) / 2 if problem.intercept else least
+        return squared, total, squared + (total + loss), least, tie, smallest
     squared, margins = problem.squared_norm(state.u, state.scores), problem.margins(state.scores)
     absolute, total = squared + dual_and_loss(problem, state, margins), xp.sum(state.u, axis=0)
     tie = xp.sum(problem.Y * state.u, axis=0) if problem.intercept else total
-    return squared, total, absolute, problem.smallest(margins), tie
+    return squared, total, absolute, problem.smallest(margins), tie, problem.smallest_margin(margins)
 
 
 def _compiled_sums(problem: Problem, state: State) -> np.ndarray:
@@ -145,15 +148,15 @@ def _compiled_sums(problem: Problem, state: State) -> np.ndarray:
     columns = [x.reshape(n, -1) for x in (problem.Y, problem.mass, state.u, state.scores)]
     bound = np.atleast_1d(state.bound).astype(np.float64)
     rows = list(blocks(n, max(1, _BLOCK // len(bound))))
-    parts = np.empty((len(rows), 5, len(bound)))
+    parts = np.empty((len(rows), 6, len(bound)))
 
     def add(number: int) -> None:
         parts[number] = sums_of_gap(*(x[slice(*rows[number])] for x in columns), bound)
 
     for_all(add, range(len(rows)), available())
     sums = parts.sum(axis=0)
-    sums[3] = parts[:, 3].min(axis=0)
-    return np.asarray(sums.reshape(5, *shape))
+    sums[3:5] = parts[:, 3:5].min(axis=0)
+    return np.asarray(sums.reshape(6, *shape))
 
 
 @register

@@ -173,3 +173,21 @@ def test_stretching_to_the_next_bound_never_increases_the_objective(intercept):
     problem = gaussian_problem(60, intercept=intercept)
     path = mp.run(mp.SolutionPath(tol=0.5), problem, 30, observe=["dual_objective"])
     assert np.all(np.diff(path["dual_objective"]) < 0)
+
+
+@pytest.mark.parametrize("shape", [(60,), (60, 12)])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_of_alike_samples_are_summed_once(dtype, weighted, shape, rng):
+    """Labels have few different rows; with a weight for each sample, as many as there are samples."""
+    from marginpath.solvers.solution_path.kernel_columns import product_of_alike
+
+    gram = mp.Gram.from_kernel(rng.standard_normal((60, 3)).astype(dtype), mp.Gaussian(1.0))
+    kinds = rng.choice([-1.0, 0.0, 1.0], (7, *shape[1:]))
+    V = kinds[rng.integers(0, 7, 60)].astype(dtype)
+    if weighted:
+        V = V * rng.random((60, *[1] * (len(shape) - 1))).astype(dtype)
+    product = product_of_alike(gram, V)
+    assert product.shape == shape
+    assert product.dtype == np.float64
+    np.testing.assert_allclose(product, gram.matrix.astype(np.float64) @ V, rtol=0, atol=1e-13)

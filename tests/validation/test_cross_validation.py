@@ -7,6 +7,7 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedKFold
 
 import marginpath as mp
+from marginpath.certificates.bounds import estimated_margin_bounds
 from marginpath.validation.cross_validation import PathValidation, fold_columns, smoothed
 from marginpath.validation.proper import log_loss
 
@@ -210,3 +211,25 @@ def test_limits_end_the_run_with_what_there_is(noisy):
     _, y, gram = noisy
     assert mp.cross_validate_path(None, gram, y, steps=3).step <= 3
     assert mp.cross_validate_path(None, gram, y, time_limit=1e-9).step == 1
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("many", [False, True])
+def test_margins_are_estimated_from_the_sums_of_the_gap(many, intercept, monkeypatch):
+    """By temporary arrays or in a compiled pass, they are those of the states of the models."""
+    monkeypatch.setattr("marginpath.metrics._MANY", 0 if many else 2**30)
+    data = mp.datasets.gaussian_mixture(n_samples=90, seed=2)
+    labels = np.where(data.X[:, 0] > 1, 2, data.y)
+    gram = mp.Gram.from_kernel(data.X, mp.Gaussian(0.5))
+    validation = PathValidation(gram, labels, intercept=intercept)
+    problem, models = validation.problem, validation.model_columns
+    path = validation.run(mp.SolutionPath(), 9, stop=None)
+    last = path.last
+    alone = mp.State(
+        t=9,
+        u=last.u[:, models],
+        scores=(last.scores - last.offset)[:, models],
+        bound=last.bound[models],
+    )
+    expected = estimated_margin_bounds(problem.columns(models), alone)
+    np.testing.assert_allclose(path["estimated_margin_bounds"][-1], expected, rtol=1e-9, atol=1e-9)

@@ -59,6 +59,17 @@ def test_pairs_of_many_classes_count_their_own_samples(two_columns):
     assert log_loss(f, own, weight) == pytest.approx(expected, rel=1e-7)
 
 
+def test_columns_with_very_different_numbers_of_samples(two_columns):
+    """They are packed in groups; one without a sample counts nowhere."""
+    f, signs = (np.repeat(part[:, :1], 5, axis=1) for part in two_columns)
+    own = np.zeros_like(signs)
+    for j, count in enumerate((3, 300, 0, 40, 5)):
+        own[-count or len(own) :, j] = signs[-count or len(own) :, j]
+    parts = [(f[c, j], own[c, j], np.ones(c.sum())) for j in (0, 1, 3, 4) for c in [own[:, j] != 0]]
+    expected = sum(naive(*part) for part in parts) / np.count_nonzero(own)
+    assert log_loss(f, own) == pytest.approx(expected, rel=1e-7)
+
+
 def test_the_wrong_order_is_worth_as_much_as_none(two_columns):
     f, signs = two_columns
     assert log_loss(-f, signs) == pytest.approx(log_loss(np.zeros_like(f), signs), rel=1e-12)

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, is_numpy, take_columns, take_rows, to_numpy
-from ..certificates.bounds import estimated_ends, estimated_margin_bounds
+from ..certificates.bounds import estimated_ends
 from ..gram.base import Gram
 from ..gram.landmarks import landmark_observer
 from ..metrics import Metric, gap_and_sums
+from ..parallel import available, for_all
 from ..path.models import ModelHistory
 from ..path.path import Path
 from ..path.run import Callback, Rule, resume, run
@@ -35,6 +36,7 @@ DEFAULT_SOLVER = CoordinateDescent(tol=0.01)
 #: How scores choose a step.
 SELECTIONS = ("smooth", "best", "one_se")
 
+_SHARED = 2**18  # signs from which on threads share what they are compared with
 _EQUAL = 1e-7  # scores that differ by less are equal, whatever the rounding
 _UNSURE = 0.5  # standard errors of the best score: what differs by less, chance decides
 
@@ -270,7 +272,13 @@ class PathValidation:
         """Return which of the steps with equal scores tells most: the least log loss of its decisions."""
         if len(equals) == 1:
             return int(equals[0])
-        losses = np.array([self._log_loss(path.rows.where_kept("out_of_fold", t + 1)) for t in equals])
+        losses = np.empty(len(equals))
+
+        def judge(c: int) -> None:
+            losses[c] = self._log_loss(path.rows.where_kept("out_of_fold", equals[c] + 1))
+
+        shared = is_numpy(self.problem.Y) and self.signs.size > _SHARED
+        for_all(judge, range(len(equals)), available() if shared else 1)
         return int(equals[np.argmax(losses <= losses.min() + _EQUAL)])  # at first, u only grows by a factor
 
     def log_loss(self, problem: Problem, state: State) -> float:
@@ -322,18 +330,9 @@ class PathValidation:
         return -take_columns(self.problem.xp.zeros_like(self.problem.box_scale), self.model_columns)
 
     def _margin_bounds(self, problem: Problem, state: State) -> Array:
-        """Estimate the bounds on the maximum margin of the models of all the data.
-
-        Beside NumPy, the gap of the state has summed up all that they take.
-        """
-        if not (is_numpy(state.u) or problem.intercept):
-            sums = take_columns(problem.xp.stack(self._gap_and_sums(problem, state)[1]), self.model_columns)
-            return problem.xp.stack(estimated_ends(sums[0, :], -sums[1, :], sums[2, :], self.models_alone))
-        u, scores, bound = (take_columns(x, self.model_columns) for x in (state.u, state.scores, state.bound))
-        if hasattr(state, "offset"):
-            scores = scores - take_columns(state.offset, self.model_columns)
-        part = State(t=state.t, u=u, scores=scores, bound=bound)
-        return problem.xp.stack(estimated_margin_bounds(self.models_alone, part))
+        """Estimate the bounds on the maximum margin of the models of all the data: the gap has the sums."""
+        sums = take_columns(problem.xp.stack(self._gap_and_sums(problem, state)[1]), self.model_columns)
+        return problem.xp.stack(estimated_ends(sums[0, :], -sums[1, :], sums[2, :], self.models_alone))
 
     def _largest_gap(self, problem: Problem, state: State) -> Array:
         """Return the largest gap of the columns."""

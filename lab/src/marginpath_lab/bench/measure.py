@@ -77,7 +77,7 @@ class Task:
     """What the contestants do: ``data`` on the clock, ``small`` before it to warm up.
 
     The first contestant is ours. ``slack`` is by how much its test error may exceed that of a rival with a
-    target.
+    target. So many bytes of ``memory`` are at hand in the process of one that has its own.
     """
 
     name: str
@@ -85,6 +85,7 @@ class Task:
     small: Any
     contestants: Sequence[Contestant]
     slack: float | None = None
+    memory: int = 0
 
 
 @dataclass(frozen=True)
@@ -236,7 +237,7 @@ class _Turns:
         last = number + 1 == self.planned
         if self.contestant.isolated:
             try:
-                turn = in_child(self.contestant, self.task.data, self.task.small, limit)
+                turn = in_child(self.contestant, self.task, limit)
             except TooLong as error:
                 self.seconds[number], self.note = float(limit or 0), str(error)
                 return

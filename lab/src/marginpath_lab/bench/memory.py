@@ -19,7 +19,7 @@ from marginpath.gram.memory import available_memory
 from .machine import processor_seconds
 
 if TYPE_CHECKING:
-    from .measure import Contestant
+    from .measure import Contestant, Task
 
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 _MB = 1e6
@@ -41,11 +41,11 @@ class TooLong(Exception):
     """A turn was ended before it came to an end."""
 
 
-def in_child(contestant: Contestant, data: Any, small: Any, limit: float | None = None) -> ChildTurn:
+def in_child(contestant: Contestant, task: Task, limit: float | None = None) -> ChildTurn:
     """Take one turn of a contestant in a fresh process; end that, and all it has started, after a limit."""
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
     child = multiprocessing.get_context("spawn").Process(
-        target=_tell_of_turn, args=(theirs, contestant, data, small)
+        target=_tell_of_turn, args=(theirs, contestant, task.data, task.small, task.memory)
     )
     child.start()
     theirs.close()
@@ -67,19 +67,22 @@ def in_child(contestant: Contestant, data: Any, small: Any, limit: float | None 
         child.join()
 
 
-def _tell_of_turn(place: Any, contestant: Contestant, data: Any, small: Any) -> None:
+def _tell_of_turn(place: Any, contestant: Contestant, data: Any, small: Any, memory: int) -> None:
     try:
-        place.send(_take_turn(contestant, data, small, lambda: place.send("begun")))
+        place.send(_take_turn(contestant, data, small, memory, lambda: place.send("begun")))
     except Exception as error:
         place.send(error)
 
 
-def _take_turn(contestant: Contestant, data: Any, small: Any, begun: Callable[[], None]) -> ChildTurn:
+def _take_turn(
+    contestant: Contestant, data: Any, small: Any, memory: int, begun: Callable[[], None]
+) -> ChildTurn:
     begin = time.perf_counter()
     contestant.run(contestant.prepare(small))
     warm_up = time.perf_counter() - begin
     data = contestant.prepare(data)
     gc.collect()
+    bring_to_hand(memory)
     reset_peak()
     before = peak_bytes()
     begun()

@@ -183,8 +183,8 @@ class _Group:
         """Return the metric ``gap`` of each column, and what is left of Σ z_i = 0 where that is more."""
         from ...problem.sums_compiled import sums_of_gap
 
-        squared, dual, loss, least, _ = sums_of_gap(self.y, self.mass, self.u, scores, self.bound)
-        total = -dual
+        squared, dual, loss, up, down, _ = sums_of_gap(self.y, self.mass, self.u, scores, self.bound)
+        total, least = -dual, np.minimum(up, down)
         primal, dual = squared / 2 + loss, total - squared / 2
         with np.errstate(divide="ignore", invalid="ignore"):
             separated = np.where(least > 0, squared / 2 / least**2, np.inf)
