@@ -3,6 +3,7 @@
 import gc
 import os
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -75,6 +76,7 @@ def test_chunks_are_grouped_by_thread_and_by_size():
 @pytest.mark.heavy
 def test_the_prices_of_a_step_are_those_that_were_paid():
     from marginpath_lab.bench.dask_cost import StepCost, bytes_a_step, conclude, tasks_a_step
+    from marginpath_lab.bench.machine import cores
     from marginpath_lab.bench.measure import Entry
 
     paid = StepCost(fixed=0.01, task=0.001, byte=2e-9, own=3e-8, entry=1e-9)
@@ -105,6 +107,15 @@ def test_the_prices_of_a_step_are_those_that_were_paid():
     assert found["overhead of a step, 16 chunks, 2 workers, ms (wanted: under 50)"] == pytest.approx(
         13, abs=0.1
     )
+    anew = replace(paid, entry=7e-9)
+    many = [
+        entry(
+            "features made anew", "cluster", 10**5, 100, anew.seconds(10**5, 100, workers=2, cores=cores())
+        ),
+        entry("many made rows by landmarks", "cluster", 10**7, 500, 1.0),
+    ]
+    predicted = conclude([*entries, *many])["10,000,000 rows by landmarks: predicted, ms a step"]
+    assert predicted == pytest.approx(1000 * anew.seconds(10**7, 500, workers=4, cores=cores()), rel=0.05)
     assert found["predicted for n = 10⁷, d = 1,000, 10 workers, s a step"] == pytest.approx(
         paid.seconds(10**7, 1000, workers=10), rel=0.05
     )

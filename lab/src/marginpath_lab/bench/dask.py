@@ -1,8 +1,8 @@
 """`dask`: what a step costs on a cluster of worker processes, and what it would cost on a large one.
 
 The workers have one thread each and share the cores of this machine, so that nothing can be faster here
-than without them; what is measured is what the cluster adds. Three small runs give the prices of a model of
-a step, a fourth checks it, and the model is then asked about machines that are not here.
+than without them; what is measured is what the cluster adds. Small runs give the prices of a model of a step,
+others check it, and the model is then asked about machines that are not here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 import marginpath as mp
 from marginpath import parallel
 from marginpath.datasets import Dataset
-from marginpath.gram.choose import choose_gram
+from marginpath.gram.cluster import ClusterLandmarkGram
 from marginpath.gram.cluster.faults import dask_module
 from marginpath.gram.cluster.loading import load_rows
 from marginpath.gram.cluster.rows import Rows
@@ -29,14 +29,15 @@ from marginpath.gram.memory import available_memory
 from marginpath.solvers.coordinate.cluster import ClusterSweeps
 
 from . import data as sets
-from .dask_cost import COLUMNS, MANY, bytes_a_step, conclude, tasks_a_step
+from .dask_cost import COLUMNS, MADE, MANY, bytes_a_step, conclude, tasks_a_step
 from .measure import Benchmark, Contestant, Facts, Task
 
 INERTIAL = mp.DualDescent(mp.PowerDecay(1.0), mp.Inertia(3))
 CHUNKS, SIGMA, MEMORY, COPIES = 16, 3.4, 10**9, 16
 EARLY = {"target": 0.4, "spill": 0.5}  # shares of a small worker's memory from which on data go to disk
-LANDMARKS, MANY_ROWS, MANY_BYTES = 500, 10_000_000, 45e9  # features alone have 20 GB
+LANDMARKS, MANY_ROWS, MANY_BYTES = 500, 10_000_000, 15e9  # beside their features, which would take 20 GB
 SMALL, MOVING, PASSES = (1600, 20), (1_000_000, 1), (200_000, 400)  # n and d of the small runs
+FEW_ROWS = 320_000  # whose features are made anew
 
 
 @contextmanager
@@ -77,11 +78,13 @@ def tasks(quick: bool) -> Iterator[Task]:
         yield _empty_tasks(client, 20 if quick else 400)
         yield _prices("moving", (2000, 1) if quick else MOVING, steps)
         yield _prices("passes over X", (2000, 50) if quick else PASSES, steps)
+        yield _made_rows(MADE, 2000 if quick else FEW_ROWS, quick, stored=False)
         yield from _iterates(sets.part(sets.mnist(3, 5), 300 if quick else 2000), steps)
         yield _sweeps(sets.sized(sets.mnist(3, 5), quick), 3 if quick else 16)
     with workers(4, quick) as client:
         yield _prices("a step, 16 chunks, 4 workers", SMALL, steps)
-        yield _many_rows(quick)
+        many = MANY_ROWS if available_memory() > MANY_BYTES else MANY_ROWS // 10
+        yield _made_rows(MANY, 2000 if quick else many, quick)
     with workers(4, quick, memory=MEMORY) as client:
         yield _past_memory(client, 1 if quick else COPIES, quick)
 
@@ -160,27 +163,27 @@ def _step_facts(problem: mp.Problem) -> Callable[[Steps, Any], Facts]:
     return judge
 
 
-def _many_rows(quick: bool) -> Task:
-    """Time steps of five folds and all the data on made rows by landmarks: ten million, if memory allows."""
-    count = 10 if quick else LANDMARKS
-    n = 2000 if quick else MANY_ROWS if available_memory() > MANY_BYTES else MANY_ROWS // 10
-    rows = n // CHUNKS
-    n = rows * CHUNKS
+def _made_rows(name: str, n: int, quick: bool, stored: bool | None = None) -> Task:
+    """Time steps of five folds and all the data on made rows by landmarks."""
+    count, rows = 10 if quick else LANDMARKS, n // CHUNKS
 
-    def run(data: Any) -> Steps:
-        return _timed_steps(_made_problem(rows, count), 2 if quick else 6)
+    def run(data: Any) -> tuple[Steps, bool]:
+        problem = _made_problem(rows, count, stored)
+        return _timed_steps(problem, 2 if quick else 6), problem.gram.stored
 
-    def judge(took: Steps, data: Any) -> Facts:
+    def judge(took: tuple[Steps, bool], data: Any) -> Facts:
+        (wall, busy), held = took
         return {
-            "ms a step": 1000 * float(np.median(took.wall)),
-            "at work": 1000 * float(np.median(took.busy)),
+            "ms a step": 1000 * float(np.median(wall)),
+            "at work": 1000 * float(np.median(busy)),
+            "features": "held" if held else "made anew",
         }
 
     made = Contestant("cluster", run, judge, repeats=1)
-    return Task(f"{MANY}: n = {n:,}, d = {count:,}", None, None, [made])
+    return Task(f"{name}: n = {rows * CHUNKS:,}, d = {count:,}", None, None, [made])
 
 
-def _made_problem(rows: int, landmarks: int) -> mp.Problem:
+def _made_problem(rows: int, landmarks: int, stored: bool | None) -> mp.Problem:
     """Return six columns on landmarks' features; the rows are made by the workers that keep them."""
     da, delayed = dask_module("dask.array"), dask_module("dask").delayed
     parts = [
@@ -188,7 +191,8 @@ def _made_problem(rows: int, landmarks: int) -> mp.Problem:
     ]
     y = np.concatenate([sets.made_part(j, rows)[1] for j in range(CHUNKS)])
     there = load_rows(da.concatenate(parts))
-    return mp.Problem(choose_gram(there, mp.Gaussian(4.0), landmarks=landmarks), _folds(y))
+    gram = ClusterLandmarkGram(there, mp.Gaussian(4.0), landmarks, stored=stored)
+    return mp.Problem(gram, _folds(y))
 
 
 def _empty_tasks(client: Any, number: int) -> Task:

@@ -28,7 +28,7 @@ def spread(client: Any, function: Any, *arguments: Iterable[Any], **shared: Any)
     require_running(client)
     with large_graphs():
         # map knows a large keyword argument by its bare name, which is the same in every call.
-        sent = {k: client.submit(_itself, v, pure=False) if _large(v) else v for k, v in shared.items()}
+        sent = {k: client.submit(itself, v, pure=False) if _large(v) else v for k, v in shared.items()}
         started: list[Any] = client.map(function, *arguments, pure=False, **sent)
     return started
 
@@ -43,7 +43,8 @@ def dask_module(name: str) -> Any:
     return require(name, extra="dask", what="Data on a cluster")
 
 
-def _itself(value: Any) -> Any:
+def itself(value: Any) -> Any:
+    """Return what travels."""
     return value
 
 

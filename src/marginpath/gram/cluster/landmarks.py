@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,20 +11,23 @@ import scipy.sparse as sp
 
 from ...arrays import Array
 from ...kernels.functions import Kernel, Linear
-from ..features import landmark_features
 from ..landmarks import chosen_points
 from .faults import spread
 from .linear import ClusterLinearGram, FeatureCross
-from .loading import is_dask
+from .loading import is_dask, memory, workers_of
+from .made import FeatureMap, MadeRows
 from .mapping import map_rows, matching_rows
 from .rows import Rows
+
+logger = logging.getLogger("marginpath")
 
 
 class ClusterLandmarkGram(ClusterLinearGram):
     """The kernel matrix of rows on a cluster as landmarks see it; see :meth:`Gram.landmarks`.
 
     The candidates, of which landmarks are chosen, are fetched. ``chosen``, ``trace_error`` and
-    ``on_landmarks`` are those of a :class:`LandmarkGram`.
+    ``on_landmarks`` are those of a :class:`LandmarkGram`. Features are held by the workers if they fit into
+    half of their memory, or as ``stored`` says; otherwise they are made anew in every product.
     """
 
     def __init__(
@@ -34,29 +39,41 @@ class ClusterLandmarkGram(ClusterLinearGram):
         seed: int = 0,
         constant: float = 0.0,
         centred: bool = False,
+        stored: bool | None = None,
     ) -> None:
         self.kernel, self.constant, self.columns = kernel, constant, rows.shape[1]
         self.chosen, self.points, self.root = chosen_points(rows, kernel, landmarks, seed)
         self.mean = np.zeros(self.root.shape[1], dtype=np.float32)
+        self.stored = _fits(rows, self._map.width) if stored is None else stored
         features = self._features_of(rows)
-        lost = 1 - np.sum(features.diagonal(Linear()), dtype=np.float64) / np.sum(rows.diagonal(kernel))
-        self.trace_error = max(0.0, float(lost))
+        squares = np.sum(features.diagonal(Linear()), dtype=np.float64) - constant * rows.shape[0]
+        self.trace_error = max(0.0, float(1 - squares / np.sum(rows.diagonal(kernel))))
         if centred:
-            every = np.full((rows.shape[0], 1), 1 / rows.shape[0], dtype=np.float32)
-            self.mean = features.transposed_product(every)[:, 0].astype(np.float32)
+            every = np.full((rows.shape[0], 1), 1 / rows.shape[0])
+            self.mean = features.transposed_product(every)[: len(self.mean), 0].astype(np.float32)
             del features  # there need not be room for both
             features = self._features_of(rows)
-        super().__init__(features.with_constant(constant))
+        super().__init__(features)
 
     @property
-    def _map(self) -> dict[str, Any]:
+    def _map(self) -> FeatureMap:
         """What makes features of rows."""
-        return {"points": self.points, "kernel": self.kernel, "root": self.root, "mean": self.mean}
+        return FeatureMap(self.points, self.kernel, self.root, self.mean, self.constant)
 
     def _features_of(self, rows: Rows) -> Rows:
-        shards = spread(rows.client, _features, rows.shards, **self._map)
-        shape = rows.shape[0], self.root.shape[1]
+        if not self.stored:
+            return MadeRows(rows, self._map)
+        shards = spread(rows.client, _features, rows.shards, make=self._map)
+        shape = rows.shape[0], self._map.width
         return Rows(rows.client, shards, rows.places, shape, np.dtype(np.float32))
+
+    def _operator(self, root: np.ndarray) -> tuple[Callable[[np.ndarray], np.ndarray], int]:
+        """Return v → XᵀW X v; of features that are made anew, by that matrix itself, in one pass."""
+        if not isinstance(self.features, MadeRows) or self.features.shape[1] >= self.features.shape[0]:
+            return super()._operator(root)
+        weights = np.broadcast_to(root**2, self.features.shape[:1]).astype(np.float32)
+        moments = self.features.moments(weights)
+        return lambda v: np.asarray(moments @ v), len(moments)
 
     def on_landmarks(self, V: Array, columns: np.ndarray | None = None) -> np.ndarray:
         """Return B, and b as its last row, with K̃ V = k(X, L) B + b; of all columns, or of some."""
@@ -68,25 +85,32 @@ class ClusterLandmarkGram(ClusterLinearGram):
     def cross(self, Z: Any) -> FeatureCross:
         """Return K̃ between new rows and the samples as an operator; lazy where Z is a dask array."""
         Z = matching_rows(Z, self.columns)
-        settings: dict[str, Any] = {**self._map, "constant": self.constant}
         if not is_dask(Z):
-            return FeatureCross(_new_features(Z, **settings), self.features)
+            return FeatureCross(_new_features(Z, self._map), self.features)
         columns = self.features.shape[1]
-        return FeatureCross(map_rows(_new_features, Z, columns, dtype=np.float32, **settings), self.features)
+        return FeatureCross(
+            map_rows(_new_features, Z, columns, dtype=np.float32, make=self._map), self.features
+        )
 
 
-def _features(
-    shard: list[Array], points: Array, kernel: Kernel, root: np.ndarray, mean: np.ndarray
-) -> list[Array]:
-    features = [landmark_features(X, points, kernel, root) for X in shard]
-    for part in features:
-        part -= mean
-    return features
+def _fits(rows: Rows, width: int) -> bool:
+    """Whether so many features of every row fit into half of the workers' memory; if not, say so."""
+    workers, needed = workers_of(rows.client), 4.0 * rows.shape[0] * width
+    fits = needed <= len(workers) * memory(workers) / 2
+    if not fits:
+        logger.info(
+            "The features of %s samples take %.3g GB, over half of the workers' memory: they are made anew "
+            "in every product.",
+            f"{rows.shape[0]:,}",
+            needed / 1e9,
+        )
+    return bool(fits)
 
 
-def _new_features(Z: Any, constant: float, **settings: Any) -> Array:
-    """Return the features of new rows, with the column of the constant, if there is one."""
-    rows = Z if sp.issparse(Z) else np.asarray(Z)
-    (features,) = _features([rows], **settings)
-    column = np.full((len(features), 1), constant**0.5, dtype=np.float32)
-    return np.hstack([features, column]) if constant else features
+def _features(shard: list[Array], make: FeatureMap) -> list[np.ndarray]:
+    return [make(X) for X in shard]
+
+
+def _new_features(Z: Any, make: FeatureMap) -> np.ndarray:
+    """Return the features of new rows."""
+    return make(Z if sp.issparse(Z) else np.asarray(Z))

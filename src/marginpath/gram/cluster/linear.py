@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
@@ -138,9 +138,9 @@ class FeatureCross:
         return self.Z @ W
 
 
-def _roots(shard: list[Array]) -> list[np.ndarray]:
+def _roots(shard: Iterable[Array]) -> list[np.ndarray]:
     return [LinearGram(X).roots for X in shard]
 
 
-def _inner(shard: list[Array], Z: Array) -> list[np.ndarray]:
+def _inner(shard: Iterable[Array], Z: Array) -> list[np.ndarray]:
     return [np.asarray(Linear()(X, Z)) for X in shard]

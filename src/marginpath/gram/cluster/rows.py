@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,11 +50,18 @@ class Rows:
 
     def run(self, function: Callable[..., Any], *cut: Sequence[Any], **shared: Any) -> list[Any]:
         """Return function(blocks, …) of every shard."""
-        return collect(self.client, spread(self.client, function, self.shards, *cut, **shared))
+        return collect(self.client, self.spread(function, *cut, **shared))
+
+    def spread(self, function: Callable[..., Any], *cut: Sequence[Any], **shared: Any) -> list[Any]:
+        """Start function(blocks, …) of every shard; it goes through the blocks once, in their order."""
+        return spread(self.client, function, self.shards, *cut, **shared)
 
     def transposed_product(self, V: Array, *, accurate: bool = False) -> np.ndarray:
         """Return Xᵀ V: a product for each shard, and a tree of sums."""
-        parts = spread(self.client, _transposed_product, self.shards, self.cut(V), accurate=accurate)
+        return self.summed(self.spread(_transposed_product, self.cut(V), accurate=accurate))
+
+    def summed(self, parts: list[Any]) -> np.ndarray:
+        """Return the sum of what the shards have come to, added up by a tree."""
         while len(parts) > _FAN:
             parts = spread(self.client, total, [parts[a:b] for a, b in blocks(len(parts), _FAN)])
         return total(collect(self.client, parts))
@@ -121,44 +128,45 @@ class Transposed:
         return self.rows.transposed_product(V)
 
 
-def total(parts: Sequence[np.ndarray]) -> np.ndarray:
+def total(parts: Iterable[np.ndarray]) -> np.ndarray:
     """Add arrays, the first ones first."""
-    out = np.array(parts[0])
-    for part in parts[1:]:
+    left = iter(parts)
+    out = np.array(next(left))
+    for part in left:
         out += part
     return out
 
 
-def _transposed_product(shard: list[Array], parts: list[Array], accurate: bool) -> np.ndarray:
-    if accurate:
-        return total([compensated_product(X, V) for X, V in zip(shard, parts, strict=True)])
+def _transposed_product(shard: Iterable[Array], parts: list[Array], accurate: bool) -> np.ndarray:
     pairs = zip(shard, parts, strict=True)
-    return total([X.T @ V if sp.issparse(X) else (V.T @ X).T for X, V in pairs])  # faster than Xᵀ V
+    if accurate:
+        return total(compensated_product(X, V) for X, V in pairs)
+    return total(X.T @ V if sp.issparse(X) else (V.T @ X).T for X, V in pairs)  # faster than Xᵀ V
 
 
-def _product(shard: list[Array], W: np.ndarray) -> list[np.ndarray]:
+def _product(shard: Iterable[Array], W: np.ndarray) -> list[np.ndarray]:
     return [X.astype(W.dtype, copy=False) @ W for X in shard]
 
 
-def _diagonal(shard: list[Array], kernel: Any) -> list[np.ndarray]:
+def _diagonal(shard: Iterable[Array], kernel: Any) -> list[np.ndarray]:
     return [kernel_diagonal(X, kernel) for X in shard]
 
 
-def _codes(shard: list[Array]) -> list[np.ndarray]:
+def _codes(shard: Iterable[Array]) -> list[np.ndarray]:
     return [row_codes(X) for X in shard]
 
 
-def _take(shard: list[Array], index: list[np.ndarray]) -> list[Array]:
+def _take(shard: Iterable[Array], index: list[np.ndarray]) -> list[Array]:
     return [X[i] for X, i in zip(shard, index, strict=True)]
 
 
-def _with_constant(shard: list[Array], root: float) -> list[Array]:
+def _with_constant(shard: Iterable[Array], root: float) -> list[Array]:
     columns = [np.full((X.shape[0], 1), root, dtype=X.dtype) for X in shard]
     pairs = zip(shard, columns, strict=True)
     return [sp.hstack([X, c], format="csr") if sp.issparse(X) else np.hstack([X, c]) for X, c in pairs]
 
 
-def _moments(shard: list[Array], weights: list[np.ndarray]) -> np.ndarray:
+def _moments(shard: Iterable[Array], weights: list[np.ndarray]) -> np.ndarray:
     """Return the sum of all entries, and that of their squares, rows counted by their weight."""
     sums = np.zeros(2)
     for X, w in zip(shard, weights, strict=True):
