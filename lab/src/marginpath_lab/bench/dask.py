@@ -167,7 +167,7 @@ def _made_rows(name: str, n: int, quick: bool, stored: bool | None = None) -> Ta
     """Time steps of five folds and all the data on made rows by landmarks."""
     count, rows = 10 if quick else LANDMARKS, n // CHUNKS
 
-    def run(data: Any) -> tuple[Steps, bool]:
+    def run(rows: int) -> tuple[Steps, bool]:
         problem = _made_problem(rows, count, stored)
         return _timed_steps(problem, 2 if quick else 6), problem.gram.stored
 
@@ -180,7 +180,7 @@ def _made_rows(name: str, n: int, quick: bool, stored: bool | None = None) -> Ta
         }
 
     made = Contestant("cluster", run, judge, repeats=1)
-    return Task(f"{name}: n = {rows * CHUNKS:,}, d = {count:,}", None, None, [made])
+    return Task(f"{name}: n = {rows * CHUNKS:,}, d = {count:,}", rows, count, [made])
 
 
 def _made_problem(rows: int, landmarks: int, stored: bool | None) -> mp.Problem:
