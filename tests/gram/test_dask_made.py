@@ -97,4 +97,5 @@ def test_sparse_rows_have_features_too(client):
         mc.ClusterLandmarkGram(rows, mp.Gaussian(8.0), 30, stored=stored) for stored in (True, False)
     )
     V = np.random.default_rng(1).standard_normal((240, 2))
-    close(made @ V, held @ V, 1e-5)
+    close(made @ V, held @ V, 1e-12)
+    close(made @ V.astype(np.float32), held @ V.astype(np.float32), 1e-5)

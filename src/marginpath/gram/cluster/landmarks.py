@@ -63,7 +63,7 @@ class ClusterLandmarkGram(ClusterLinearGram):
     def _features_of(self, rows: Rows) -> Rows:
         if not self.stored:
             return MadeRows(rows, self._map)
-        shards = spread(rows.client, _features, rows.shards, make=self._map)
+        shards = spread(rows.client, _features, rows.shards, make=self._map.sent(rows.client))
         shape = rows.shape[0], self._map.width
         return Rows(rows.client, shards, rows.places, shape, np.dtype(np.float32))
 

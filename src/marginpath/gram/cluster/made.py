@@ -38,6 +38,10 @@ class FeatureMap:
         features[:, : len(self.mean)] -= self.mean
         return np.asarray(features)
 
+    def sent(self, client: Any) -> Any:
+        """Return the map on a cluster: it travels once for all tasks."""
+        return client.submit(itself, self, pure=False)
+
 
 class MadeRows(Rows):
     """The features of rows on a cluster, in batches that are made of the rows whenever they are asked for.
@@ -57,14 +61,8 @@ class MadeRows(Rows):
 
     def spread(self, function: Callable[..., Any], *cut: Any, **shared: Any) -> list[Any]:
         """Start function(batches of features, …) of every shard."""
-        return spread(
-            self.client, _of_features, self.shards, *cut, work=function, make=self._make_there, **shared
-        )
-
-    @property
-    def _make_there(self) -> Any:
-        """The map on the cluster: it travels once for all tasks."""
-        return self.client.submit(itself, self.make, pure=False)
+        shared |= {"work": function, "make": self.make.sent(self.client)}
+        return spread(self.client, _of_features, self.shards, *cut, **shared)
 
     def transposed_product(self, V: Array, *, accurate: bool = False) -> np.ndarray:
         """Return Fᵀ V."""
@@ -124,7 +122,7 @@ def _kernel_values(shard: list[Array], points: Array, kernel: Kernel) -> Iterato
 
 def _values_transposed(shard: list[Array], parts: list[Array], points: Array, kernel: Kernel) -> np.ndarray:
     pairs = zip(_kernel_values(shard, points, kernel), parts, strict=True)
-    found = np.zeros((len(points), parts[0].shape[1]))
+    found = np.zeros((points.shape[0], parts[0].shape[1]))
     for C, V in pairs:
         found += (V.astype(np.float64).T @ C).T
     return found
