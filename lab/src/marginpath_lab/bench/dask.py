@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -169,7 +169,7 @@ def _made_rows(name: str, n: int, quick: bool, stored: bool | None = None) -> Ta
 
     def run(rows: int) -> tuple[Steps, bool]:
         problem = _made_problem(rows, count, stored)
-        return _timed_steps(problem, 2 if quick else 6), problem.gram.stored
+        return _timed_steps(problem, 2 if quick else 6), cast(ClusterLandmarkGram, problem.gram).stored
 
     def judge(took: tuple[Steps, bool], data: Any) -> Facts:
         (wall, busy), held = took

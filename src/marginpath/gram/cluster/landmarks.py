@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -69,10 +69,10 @@ class ClusterLandmarkGram(ClusterLinearGram):
 
     def _operator(self, root: np.ndarray) -> tuple[Callable[[np.ndarray], np.ndarray], int]:
         """Return v → XᵀW X v; of features that are made anew, by that matrix itself, in one pass."""
-        if not isinstance(self.features, MadeRows) or self.features.shape[1] >= self.features.shape[0]:
+        if self.stored or self.features.shape[1] >= self.features.shape[0]:
             return super()._operator(root)
         weights = np.broadcast_to(root**2, self.features.shape[:1]).astype(np.float32)
-        moments = self.features.moments(weights)
+        moments = cast(MadeRows, self.features).moments(weights)
         return lambda v: np.asarray(moments @ v), len(moments)
 
     def on_landmarks(self, V: Array, columns: np.ndarray | None = None) -> np.ndarray:

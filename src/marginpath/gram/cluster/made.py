@@ -30,7 +30,7 @@ class FeatureMap:
     @property
     def width(self) -> int:
         """The number of features."""
-        return self.root.shape[1] + (self.constant > 0)
+        return int(self.root.shape[1]) + (self.constant > 0)
 
     def __call__(self, X: Array) -> np.ndarray:
         """Return the features of some rows."""
@@ -70,11 +70,11 @@ class MadeRows(Rows):
             return super().transposed_product(V, accurate=accurate)
         make, columns = self.make, V.reshape(len(V), -1)
         parts = spread(self.client, _values_transposed, self.shards, self.cut(columns), **self._values)
-        every = np.sum(columns, axis=0, dtype=np.float64)
+        every = np.asarray(np.sum(columns, axis=0, dtype=np.float64))
         found = make.root.T @ self.summed(parts) - np.outer(make.mean, every)
         if make.constant:
             found = np.concatenate([found, make.constant**0.5 * every[None]])
-        return found.astype(V.dtype).reshape(self.shape[1], *V.shape[1:])
+        return np.asarray(found.astype(V.dtype).reshape(self.shape[1], *V.shape[1:]))
 
     def product(self, W: Array) -> np.ndarray:
         """Return F W, in the dtype of W."""
