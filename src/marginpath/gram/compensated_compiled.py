@@ -19,8 +19,9 @@ WIDTH = 8
 def add_rows(rows: Any, index: Any, V: Any, short: int, out: Any, first: int, last: int) -> None:
     """Write out[j, c] = Σ_i V[j, i] rows[index[i], c] for c = first … last − 1, from sums of ``short`` terms.
 
-    The number of rows, and of terms, is a multiple of four. Arrays are filled entry by entry: slices of them,
-    and sums of arrays, take a second to compile.
+    The number of rows, and of terms, is a multiple of four. Arrays are filled entry by entry: sums of arrays
+    take a second to compile. The part of a row is taken first: for all that a compiler knows, first + c may
+    count from the end, and a loop that asks each time takes three times as long.
     """
     k, width = len(V), last - first
     near, part = np.empty((4, width)), np.zeros((k, width))
@@ -31,9 +32,9 @@ def add_rows(rows: Any, index: Any, V: Any, short: int, out: Any, first: int, la
             has_terms[j] = False
         for i in range(start, min(start + short, index.size), 4):
             for q in range(4):
-                row, own = rows[index[i + q]], near[q]
+                row, own = rows[index[i + q]][first:last], near[q]
                 for c in range(width):
-                    own[c] = row[first + c]
+                    own[c] = row[c]
             r0, r1, r2, r3 = near[0], near[1], near[2], near[3]
             for j in range(k):
                 v0, v1, v2, v3, s = V[j, i], V[j, i + 1], V[j, i + 2], V[j, i + 3], part[j]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,7 +19,12 @@ from ...problem.questions import Question
 
 #: Questions from which on a thread takes one with all its columns at a time: fewer would leave some idle.
 _QUESTIONS = 10
+_ROUGH = 1e-4  # gaps from which on kernel values of 16 bits will do, on the way
 _ROWS, _FEW = 1024, 2**16  # rows that are transposed at a time, and numbers that one thread transposes
+
+
+#: Runs a task on every item, by threads.
+Share = Callable[[Callable[[Any], None], Iterable[Any]], None]
 
 
 class Solution(NamedTuple):
@@ -96,14 +101,45 @@ class KernelColumns:
         # comes after the other then, and the threads share the rows.
         workers = (settings.threads or parallel.available()) if self.problem.gram.matrix is not None else 1
         stop_all = partial(stop.fill, True)
+        ends_soon = len(self.start) <= parallel.QUICK
+
+        def share(task: Callable[[Any], None], items: Iterable[Any]) -> None:
+            for_all(task, items, workers, None if ends_soon else stop_all)
+
         with stopped_in_time(stop_all):
-            ends_soon = len(self.start) <= parallel.QUICK
-            for_all(
-                lambda part: self._solve(part, settings, stop),
-                self._shared_out(),
-                workers,
-                None if ends_soon else stop_all,
-            )
+            if self._go_together(settings):
+                self._solve_together(settings, share, workers, stop)
+            share(lambda part: self._solve(part, settings, stop), self._shared_out())
+
+    def _go_together(self, settings: Any) -> bool:
+        """Whether what of K the columns need is gathered for all of them at once, rounded to 16 bits.
+
+        It is where there are many samples and few questions, the gap allows it, and so does the kernel: its
+        values are less than K_ii, which must be about the same for all.
+        """
+        problem, diagonal = self.problem, self.problem.gram.diagonal
+        stored = problem.gram.matrix is not None and len(self.start) > parallel.QUICK
+        few = len(problem.questions) < _QUESTIONS and problem.intercept and settings.tol >= _ROUGH
+        return stored and few and bool(np.max(diagonal) < 2 * np.min(diagonal))
+
+    def _solve_together(self, settings: Any, share: Share, workers: int, stop: np.ndarray) -> None:
+        from .column import MOST
+        from .together import Threads, Together
+
+        gram, threads = cast(Any, self.problem.gram), Threads(share, workers, stop)
+        self.start, self.before = self.start.copy(), self.before.copy()
+        for question in self.problem.questions:
+            if len(question.signed) > 1:
+                together = Together(gram.matrix, gram.diagonal, question, self._duals, threads)
+                with _memory(gram, min(len(question.samples), MOST * settings.working_set)) as memory:
+                    together.advance(settings.tol, memory.view(np.int16))
+                together.end()
+
+    @property
+    def _duals(self) -> Any:
+        from .advance import Duals
+
+        return Duals(self.start, self.u, self.f, self.before, self.bound, self.offset)
 
     def _shared_out(self) -> list[Question]:
         """Return what a thread takes at a time: the columns of a question, or one, where there are few."""
@@ -117,7 +153,7 @@ class KernelColumns:
         ]
 
     def _solve(self, question: Question, settings: Any, stop: np.ndarray) -> None:
-        from .advance import Asked, Duals, advance
+        from .advance import Asked, advance
         from .column import MOST
 
         gram, (first, samples, signed) = self.problem.gram, question
@@ -126,9 +162,8 @@ class KernelColumns:
             for j in range(len(signed)):
                 self._solve_unstored(first + j, samples, signed[j], asked, stop)
             return
-        duals = Duals(self.start, self.u, self.f, self.before, self.bound, self.offset)
         with _memory(gram, min(len(samples), MOST * settings.working_set)) as memory:
-            advance(gram.matrix, memory, samples, gram.diagonal, signed, first, duals, asked, stop)
+            advance(gram.matrix, memory, samples, gram.diagonal, signed, first, self._duals, asked, stop)
 
     def _solve_unstored(
         self, j: int, samples: np.ndarray, signed: np.ndarray, asked: Any, stop: np.ndarray
