@@ -86,8 +86,9 @@ def pairs_in_blocks(
         violation = fall - rise
         if not eps < violation < np.inf:
             return taken
-        _rank(e, no_rise, no_fall, (rise + fall) / 2, ranks)
-        size = _worst(ranks, violation / 2, block.index)
+        middle = (rise + fall) / 2
+        _rank(e, no_rise, no_fall, middle, ranks)
+        size = _worst(ranks, e, middle, violation / 2, block.index)
         _fill(block, size, diagonal, low, high, z, e)
         done = _pairs(block, size, matrix, unit, max(0.9 * eps, _SHARE * violation))
         if done == 0:
@@ -113,27 +114,35 @@ def _rank(e: Any, no_rise: Any, no_fall: Any, middle: float, ranks: Any) -> None
 
 
 @compiled
-def _worst(ranks: Any, largest: float, index: Any) -> int:
+def _worst(ranks: Any, e: Any, middle: float, largest: float, index: Any) -> int:
     """List the samples of the largest ranks, as many as a block takes, or nearly so; return how many.
 
-    Two samples at least have the largest rank, one that can rise and one that can fall.
+    Two at least have the largest rank, one that rises and one that falls. Where more have it than a block
+    takes, half of them rise and half fall.
     """
-    low, high, size = 0.0, largest, 0
+    low, high, most = 0.0, largest, 0
     for _ in range(_HALVINGS):
-        middle, count = (low + high) / 2, 0
+        threshold, count = (low + high) / 2, 0
         for c in range(ranks.size):
-            count += ranks[c] > middle
+            count += ranks[c] > threshold
         if count > BLOCK:
-            low = middle
+            low = threshold
         else:
-            high = middle
+            high, most = threshold, count
             if 4 * count > 3 * BLOCK:
                 break
+    threshold, room = (high, BLOCK) if most > 1 else (low, BLOCK // 2)
+    rises, falls = 0, 0
     for c in range(ranks.size):
-        if ranks[c] > high and size < BLOCK:
-            index[size] = c
-            size += 1
-    return size
+        if ranks[c] > threshold:
+            if e[c] < middle:
+                if rises < room:
+                    index[rises + falls] = c
+                    rises += 1
+            elif falls < room:
+                index[rises + falls] = c
+                falls += 1
+    return rises + falls
 
 
 @compiled

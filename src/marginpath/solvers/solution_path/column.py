@@ -42,13 +42,20 @@ def plan(y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool, tol: float, wo
             z[i] *= factor
             f[i] *= factor
         return factor * beta, np.empty(0, np.int64), 0.0, factor, gap
-    free, total = 0, 0.0
+    most, total = room_for(low, high, z, working_set), 0.0
     for i in range(z.size):
-        free += low[i] < z[i] < high[i]
         total += abs(z[i])
-    most = min(max(int(_ROOM * free), working_set), MOST * working_set)
     eps = min(max(_SHARE * violation, _SPARE * tol * scale / max(scale, total)), violation / 2)
     return beta, choose(y, low, high, z, f, beta, most), eps, 1.0, gap
+
+
+@compiled
+def room_for(low: Any, high: Any, z: Any, working_set: int) -> int:
+    """Return how many samples a set has room for: all that are between their bounds, and some more."""
+    free = 0
+    for i in range(z.size):
+        free += low[i] < z[i] < high[i]
+    return min(max(int(_ROOM * free), working_set), MOST * working_set)
 
 
 @compiled

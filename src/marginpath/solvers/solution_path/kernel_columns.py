@@ -132,8 +132,13 @@ class KernelColumns:
             if len(question.signed) > 1:
                 together = Together(gram.matrix, gram.diagonal, question, self._duals, threads)
                 with _memory(gram, min(len(question.samples), MOST * settings.working_set)) as memory:
-                    together.advance(settings.tol, memory.view(np.int16))
+                    together.advance(self._asked(settings), memory.view(np.int16))
                 together.end()
+
+    def _asked(self, settings: Any) -> Any:
+        from .advance import Asked
+
+        return Asked(self.problem.intercept, settings.tol, settings.working_set, settings.rounds)
 
     @property
     def _duals(self) -> Any:
@@ -153,11 +158,11 @@ class KernelColumns:
         ]
 
     def _solve(self, question: Question, settings: Any, stop: np.ndarray) -> None:
-        from .advance import Asked, advance
+        from .advance import advance
         from .column import MOST
 
         gram, (first, samples, signed) = self.problem.gram, question
-        asked = Asked(self.problem.intercept, settings.tol, settings.working_set, settings.rounds)
+        asked = self._asked(settings)
         if gram.matrix is None:
             for j in range(len(signed)):
                 self._solve_unstored(first + j, samples, signed[j], asked, stop)

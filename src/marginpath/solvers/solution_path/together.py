@@ -15,16 +15,16 @@ import numpy as np
 
 from ...problem.questions import Question
 from ..coordinate.compiled import add_rows
-from .advance import Duals, enter, leave
+from .advance import Asked, Duals, enter, leave
 from .blocks import pairs_in_blocks
-from .column import choose, survey
+from .column import choose, room_for, survey
 from .kernel_columns import Share
 from .part import compiled
 
 _ROUNDS = 8  # of gathering, solving and following
 _SPARE, _LATER = 0.8, 0.95  # of the gap asked for that the samples may keep, in the first round and in others
 _SHARE = 0.5  # of the violation, until the gap is looked at again
-_LIMIT = 4  # pair steps, over the number of samples, after which they are too slow
+_LIMIT = 0.5  # pair steps for that, over the number of samples, that are too many
 _FALLS = 0.5  # of the gap, in each round: a column that is slower goes on by itself
 _EARLY = 0.125  # of the samples to work on, that are between their bounds: fewer are early in a path
 _ROOM = 1.125  # for samples that join later
@@ -62,7 +62,7 @@ class Together:
 
         threads.share(begin, self.every)
 
-    def advance(self, tol: float, memory: np.ndarray) -> None:
+    def advance(self, asked: Asked, memory: np.ndarray) -> None:
         """Bring the columns near their solutions; the memory, of 16 bits a number, is for the matrix."""
         (share, _, stop), samples = self.threads, self.question.samples
         gaps, scales = np.full(len(self.every), np.inf), np.zeros(len(self.every))
@@ -70,17 +70,17 @@ class Together:
 
         def look(c: int) -> None:
             column, most = self.columns[c], _FALLS * gaps[c]
-            gaps[c], scales[c], wanted[c] = candidates(samples, column, self.fields[c], tol, most)
+            gaps[c], scales[c], wanted[c] = candidates(samples, column, self.fields[c], asked, most)
 
         for turn in range(_ROUNDS):
             share(look, self.every)
             going = [c for c in self.every if len(wanted[c])]
             if turn == 0 and self._is_early(wanted):
-                share(lambda c: self._settle_on_all(c, float(_SPARE * tol * scales[c])), going[::-1])
+                share(lambda c: self._settle_on_all(c, float(_SPARE * asked.tol * scales[c])), going[::-1])
                 continue
             if not going or stop[0] or not self._gather([wanted[c] for c in going], memory):
                 break
-            self._follow(self._settle(going, (_LATER if turn else _SPARE) * tol * scales))
+            self._follow(self._settle(going, (_LATER if turn else _SPARE) * asked.tol * scales))
 
     def end(self) -> None:
         """Write where the columns are as what they start from."""
@@ -151,15 +151,15 @@ class Together:
 
 
 @compiled
-def candidates(samples: Any, column: Any, field: Any, tol: float, most: float) -> Any:
+def candidates(samples: Any, column: Any, field: Any, asked: Any, most: float) -> Any:
     """Return the gap, its scale, and the samples to work on; none where it is small, or over most."""
     f, (_, y, low, high, z) = np.empty(samples.size), column
     for i in range(samples.size):
         f[i] = field[samples[i]]
     beta, _, gap, scale, _ = survey(y, low, high, z, f, True)
-    if gap <= tol * scale or gap > most:
+    if gap <= asked.tol * scale or gap > most:
         return gap, scale, np.empty(0, np.int64)
-    return gap, scale, choose(y, low, high, z, f, beta, samples.size)
+    return gap, scale, choose(y, low, high, z, f, beta, room_for(low, high, z, asked.working_set))
 
 
 @compiled
@@ -223,15 +223,12 @@ def approach(
     stop: Any,
 ) -> None:
     """Take pair steps until the gap is the goal, or they are too slow."""
-    left = _LIMIT * z.size
-    while left > 0 and not stop[0]:
+    limit, taken = int(_LIMIT * z.size), 1
+    while 0 < taken < limit and not stop[0]:
         violation, gap = gap_of_part(y, low, high, z, e)
         if gap <= goal:
             break
-        taken = pairs_in_blocks(matrix, unit, diagonal, low, high, z, e, _SHARE * violation, left, stop)
-        if taken == 0:
-            break
-        left -= taken
+        taken = pairs_in_blocks(matrix, unit, diagonal, low, high, z, e, _SHARE * violation, limit, stop)
 
 
 @compiled
