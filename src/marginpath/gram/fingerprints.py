@@ -21,10 +21,13 @@ import array_api_compat
 import numpy as np
 import scipy.sparse as sp
 
+from .. import parallel
 from ..arrays import Array, blocks, device, namespace, to_numpy
+from ..parallel import for_all
 from .gpu import on_gpu
 
 _WORDS, _GPU_WORDS = 2**16, 2**26  # at a time: what stays in the cache of a core, or keeps a GPU busy
+_MANY = 2**20  # numbers that threads share
 
 
 def row_codes(X: Array) -> np.ndarray:
@@ -44,8 +47,15 @@ def row_codes(X: Array) -> np.ndarray:
     xp, width = namespace(X), X.shape[1] * max(1, X.dtype.itemsize // 4)
     weights = xp.asarray(_weights(width), device=device(X))
     size = max(1, (_GPU_WORDS if on_gpu(X) else _WORDS) // width)
-    parts = (_words(X[a:b, :]) for a, b in blocks(X.shape[0], size))
-    return np.concatenate([to_numpy(xp.sum(words * weights, axis=1)) for words in parts])
+    codes = np.empty(X.shape[0], dtype=np.int64)
+
+    def write(rows: tuple[int, int]) -> None:
+        part = slice(*rows)
+        codes[part] = to_numpy(xp.sum(_words(X[part, :]) * weights, axis=1))
+
+    many = isinstance(X, np.ndarray) and X.size > _MANY
+    for_all(write, blocks(X.shape[0], size), parallel.available() if many else 1)
+    return codes
 
 
 def fingerprint(

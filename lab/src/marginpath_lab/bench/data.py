@@ -16,6 +16,8 @@ from marginpath.datasets.downloads import own_file
 
 #: Samples of the data that contestants warm up on.
 SMALL = 240
+#: The same where ours has compiled loops for larger data only.
+NOT_SO_SMALL = 2400
 #: Samples of a quick benchmark.
 QUICK = 480
 

@@ -40,7 +40,12 @@ def _task(whole: Dataset, sigma: float, C: float, target: float, quick: bool) ->
     for name, find in (("SVC", peers.scikit_svc), ("intelex SVC", peers.intelex_svc)):
         fit = peers.Fit(find, settings)
         contestants.append(Contestant(f"{name}, one fit", fit, fit.judge, needs=find, target=target))
-    return Task(sets.title(data, f", σ = {sigma}"), data, sets.part(whole, sets.SMALL), contestants)
+    return Task(
+        sets.title(data, f", σ = {sigma}"),
+        data,
+        sets.part(whole, sets.SMALL if quick else sets.NOT_SO_SMALL),
+        contestants,
+    )
 
 
 BENCHMARK = Benchmark(

@@ -73,7 +73,11 @@ def _task(
         paper(1),
     ]
     return Task(
-        sets.title(data, f", σ = {sigma}"), data, sets.part(whole, sets.SMALL), contestants, slack=0.001
+        sets.title(data, f", σ = {sigma}"),
+        data,
+        sets.part(whole, sets.SMALL if quick else sets.NOT_SO_SMALL),
+        contestants,
+        slack=0.001,
     )
 
 

@@ -102,14 +102,12 @@ class KernelColumns:
         workers = (settings.threads or parallel.available()) if self.problem.gram.matrix is not None else 1
         stop_all = partial(stop.fill, True)
         ends_soon = len(self.start) <= parallel.QUICK
-
-        def share(task: Callable[[Any], None], items: Iterable[Any]) -> None:
-            for_all(task, items, workers, None if ends_soon else stop_all)
-
+        share: Share = partial(for_all, workers=workers, stop=None if ends_soon else stop_all)
         with stopped_in_time(stop_all):
+            solved: set[int] = set()
             if self._go_together(settings):
-                self._solve_together(settings, share, workers, stop)
-            share(lambda part: self._solve(part, settings, stop), self._shared_out())
+                solved = self._solve_together(settings, workers, share, stop)
+            share(lambda part: self._solve(part, settings, stop), self._shared_out(solved))
 
     def _go_together(self, settings: Any) -> bool:
         """Whether what of K the columns need is gathered for all of them at once, rounded to 16 bits.
@@ -122,18 +120,20 @@ class KernelColumns:
         few = len(problem.questions) < _QUESTIONS and problem.intercept and settings.tol >= _ROUGH
         return stored and few and bool(np.max(diagonal) < 2 * np.min(diagonal))
 
-    def _solve_together(self, settings: Any, share: Share, workers: int, stop: np.ndarray) -> None:
+    def _solve_together(self, settings: Any, *threads: Any) -> set[int]:
+        """Return the columns that are solved; the others start from where they are."""
         from .column import MOST
         from .together import Threads, Together
 
-        gram, threads = cast(Any, self.problem.gram), Threads(share, workers, stop)
+        gram, solved = cast(Any, self.problem.gram), set[int]()
         self.start, self.before = self.start.copy(), self.before.copy()
         for question in self.problem.questions:
             if len(question.signed) > 1:
-                together = Together(gram.matrix, gram.diagonal, question, self._duals, threads)
+                together = Together(gram.matrix, gram.diagonal, question, Threads(*threads))
                 with _memory(gram, min(len(question.samples), MOST * settings.working_set)) as memory:
-                    together.advance(self._asked(settings), memory.view(np.int16))
-                together.end()
+                    found = together.advance(self._duals, self._asked(settings), memory.view(np.int16))
+                solved.update(found)
+        return solved
 
     def _asked(self, settings: Any) -> Any:
         from .advance import Asked
@@ -146,7 +146,7 @@ class KernelColumns:
 
         return Duals(self.start, self.u, self.f, self.before, self.bound, self.offset)
 
-    def _shared_out(self) -> list[Question]:
+    def _shared_out(self, solved: set[int]) -> list[Question]:
         """Return what a thread takes at a time: the columns of a question, or one, where there are few."""
         questions = self.problem.questions
         if len(questions) >= _QUESTIONS:
@@ -155,6 +155,7 @@ class KernelColumns:
             Question(q.first + j, q.samples, q.signed[j : j + 1])
             for q in questions
             for j in range(len(q.signed))
+            if q.first + j not in solved
         ]
 
     def _solve(self, question: Question, settings: Any, stop: np.ndarray) -> None:

@@ -36,77 +36,92 @@ _PIECE, _ROWS = 2048, 64  # entries of a field, and rows, that stay near the cor
 class Threads(NamedTuple):
     """Who does the work: ``share(task, items)`` runs a task on every item, by so many threads."""
 
-    share: Share
     workers: int
+    share: Share
     stop: np.ndarray
+
+
+class Way:
+    """The way of one column: where it is, its gap and the scale of that, and which samples to work on."""
+
+    def __init__(self, question: Question, c: int, diagonal: np.ndarray, duals: Duals) -> None:
+        (first, self.samples, signed), self.duals = question, duals
+        self.j = j = first + c
+        self.field, bounds = duals.fields[j], (duals.before[j], duals.bound[j])
+        self.column = enter(self.samples, diagonal, signed[c], duals.start[:, j], self.field, bounds)
+        self.gap, self.scale, self.wanted, self.is_solved = np.inf, 0.0, self.samples[:0], False
+
+    def look(self, asked: Asked) -> None:
+        """Find out where it is: at the solution, or what is to be worked on, if that helped the last time."""
+        self.gap, self.scale, self.wanted, offset = candidates(
+            self.samples, self.column, self.field, asked, _FALLS * self.gap
+        )
+        self.is_solved = self.gap <= asked.tol * self.scale
+        if self.is_solved:
+            self.duals.offset[self.j] = offset
+            leave(self.samples, self.column, self.duals.u[:, self.j])
+
+    def settle_on_all(self, rows: np.ndarray, goal: float, stop: np.ndarray) -> None:
+        """Go near the solution by rows of K itself: the field follows at every step."""
+        y = self.column.y
+        e = self.field + y
+        approach(rows, 1.0, *self.column, e, goal * self.scale, stop)
+        np.subtract(e, y, out=self.field)
+
+    def leave(self) -> None:
+        """Write where it is, as what to start from."""
+        leave(self.samples, self.column, self.duals.start[:, self.j])
+        self.duals.before[self.j] = self.duals.bound[self.j]
 
 
 class Together:
     """The columns of a question, and K among the samples that are worked on, its members."""
 
-    def __init__(
-        self, rows: np.ndarray, diagonal: np.ndarray, question: Question, duals: Duals, threads: Threads
-    ) -> None:
-        self.rows, self.question, self.duals, self.threads = rows, question, duals, threads
-        self.fields = duals.fields[question.first : question.first + len(question.signed)]
-        self.every = range(len(question.signed))
-        self.columns: list[Any] = [None for _ in self.every]
+    def __init__(self, rows: np.ndarray, diagonal: np.ndarray, question: Question, threads: Threads) -> None:
+        self.rows, self.diagonal, self.question, self.threads = rows, diagonal, question, threads
         self.members, self.matrix = question.samples[:0], np.empty((0, 0), dtype=np.int16)
         self.unit = float(np.max(diagonal)) / _LARGEST
 
+    def advance(self, duals: Duals, asked: Asked, memory: np.ndarray) -> list[int]:
+        """Bring the columns near their solutions, and return those that are there.
+
+        The others start from where they are now. The memory, of 16 bits a number, is for the matrix.
+        """
+        columns, (_, share, stop) = range(len(self.question.signed)), self.threads
+        ways: list[Any] = [None for _ in columns]
+
         def begin(c: int) -> None:
-            j, (_, samples, signed) = question.first + c, question
-            bounds = duals.before[j], duals.bound[j]
-            self.columns[c] = enter(samples, diagonal, signed[c], duals.start[:, j], self.fields[c], bounds)
-            duals.before[j] = duals.bound[j]
+            ways[c] = Way(self.question, c, self.diagonal, duals)
+            ways[c].look(asked)
 
-        threads.share(begin, self.every)
-
-    def advance(self, asked: Asked, memory: np.ndarray) -> None:
-        """Bring the columns near their solutions; the memory, of 16 bits a number, is for the matrix."""
-        (share, _, stop), samples = self.threads, self.question.samples
-        gaps, scales = np.full(len(self.every), np.inf), np.zeros(len(self.every))
-        wanted = [samples[:0] for _ in self.every]
-
-        def look(c: int) -> None:
-            column, most = self.columns[c], _FALLS * gaps[c]
-            gaps[c], scales[c], wanted[c] = candidates(samples, column, self.fields[c], asked, most)
-
+        share(begin, columns)
+        if self._is_early(ways):
+            going = [way for way in reversed(ways) if len(way.wanted)]
+            share(lambda way: way.settle_on_all(self.rows, _SPARE * asked.tol, stop), going)
+            share(lambda way: way.look(asked), going)
         for turn in range(_ROUNDS):
-            share(look, self.every)
-            going = [c for c in self.every if len(wanted[c])]
-            if turn == 0 and self._is_early(wanted):
-                share(lambda c: self._settle_on_all(c, float(_SPARE * asked.tol * scales[c])), going[::-1])
-                continue
-            if not going or stop[0] or not self._gather([wanted[c] for c in going], memory):
+            going = [way for way in ways if len(way.wanted)]
+            if not going or stop[0] or not self._gather(going, memory):
                 break
-            self._follow(self._settle(going, (_LATER if turn else _SPARE) * asked.tol * scales))
+            self._follow(duals, self._settle(going, (_LATER if turn else _SPARE) * asked.tol))
+            share(lambda way: way.look(asked), going)
+        for way in ways:
+            if not way.is_solved:
+                way.leave()
+        return [way.j for way in ways if way.is_solved]
 
-    def end(self) -> None:
-        """Write where the columns are as what they start from."""
-        first, samples, _ = self.question
-        self.threads.share(
-            lambda c: leave(samples, self.columns[c], self.duals.start[:, first + c]), self.every
-        )
-
-    def _is_early(self, wanted: list[np.ndarray]) -> bool:
+    def _is_early(self, ways: list[Way]) -> bool:
         """Whether few are between their bounds: others then go from one to the other, and few rows do."""
         if self.question.samples.size < len(self.rows):
             return False
-        return bool(sum(map(count_free, self.columns)) < _EARLY * sum(map(len, wanted)))
+        free = sum(count_free(way.column) for way in ways)
+        return bool(free < _EARLY * sum(len(way.wanted) for way in ways))
 
-    def _settle_on_all(self, c: int, goal: float) -> None:
-        """Solve a column on all samples, by rows of K itself: the field follows at every step."""
-        field, column = self.fields[c], self.columns[c]
-        e = field + column.y
-        approach(self.rows, 1.0, *column, e, goal, self.threads.stop)
-        np.subtract(e, column.y, out=field)
-
-    def _gather(self, wanted: list[np.ndarray], memory: np.ndarray) -> bool:
-        """Let the wanted samples join the members; return whether there is room for them."""
+    def _gather(self, ways: list[Way], memory: np.ndarray) -> bool:
+        """Let the samples that are wanted join the members; return whether there is room for them."""
         fresh = np.zeros(self.question.samples.size, dtype=bool)
-        for some in wanted:
-            fresh[some] = True
+        for way in ways:
+            fresh[way.wanted] = True
         fresh[self.members], known = False, self.members.size
         self.members = np.concatenate((self.members, np.flatnonzero(fresh)))
         m = self.members.size
@@ -124,42 +139,50 @@ class Together:
         )
         return True
 
-    def _settle(self, going: list[int], goals: np.ndarray) -> np.ndarray:
-        """Solve the given columns on the members; return by how much each changed: (columns, members)."""
-        steps, samples, stop = (
-            np.zeros((len(self.every), self.members.size)),
-            self.question.samples,
-            self.threads.stop,
-        )
+    def _settle(self, ways: list[Way], goal: float) -> dict[int, np.ndarray]:
+        """Let columns go near their solutions on the members; return by how much each member changed."""
+        steps = {way.j: np.empty(self.members.size) for way in ways}
 
-        def one(c: int) -> None:
-            column, field = self.columns[c], self.fields[c]
-            settle(self.matrix, self.unit, samples, self.members, column, field, goals[c], stop, steps[c])
+        def one(way: Way) -> None:
+            given = self.matrix, self.unit, way.samples, self.members, way.column, way.field
+            settle(*given, goal * way.scale, self.threads.stop, steps[way.j])
 
-        self.threads.share(one, going[::-1])
+        self.threads.share(one, reversed(ways))
         return steps
 
-    def _follow(self, steps: np.ndarray) -> None:
-        """Bring the fields up to date."""
-        moved, n = np.flatnonzero(steps.any(axis=0)), self.fields.shape[1]
-        where, steps = self.question.samples[self.members[moved]], np.ascontiguousarray(steps[:, moved])
+    def _follow(self, duals: Duals, steps: dict[int, np.ndarray]) -> None:
+        """Bring the fields of the columns that moved up to date."""
+        columns, changes = np.array(list(steps)), np.stack(list(steps.values()))
+        moved, n = np.flatnonzero(changes.any(axis=0)), duals.fields.shape[1]
+        where, changes = self.question.samples[self.members[moved]], np.ascontiguousarray(changes[:, moved])
         length = -(-n // self.threads.workers)
-        self.threads.share(
-            lambda a: add_to_all(self.rows, where, steps, self.fields, a, min(a + length, n)),
-            range(0, n, length),
-        )
+
+        def part(a: int) -> None:
+            add_to_all(self.rows, where, changes, columns, duals.fields, a, min(a + length, n))
+
+        self.threads.share(part, range(0, n, length))
 
 
 @compiled
 def candidates(samples: Any, column: Any, field: Any, asked: Any, most: float) -> Any:
-    """Return the gap, its scale, and the samples to work on; none where it is small, or over most."""
+    """Return the gap, its scale, the samples to work on, none where the gap is over most, and the offset.
+
+    Nor are there any where it is small: then z and the field have been multiplied by the factor for that.
+    """
     f, (_, y, low, high, z) = np.empty(samples.size), column
     for i in range(samples.size):
         f[i] = field[samples[i]]
-    beta, _, gap, scale, _ = survey(y, low, high, z, f, True)
-    if gap <= asked.tol * scale or gap > most:
-        return gap, scale, np.empty(0, np.int64)
-    return gap, scale, choose(y, low, high, z, f, beta, room_for(low, high, z, asked.working_set))
+    beta, _, gap, scale, factor = survey(y, low, high, z, f, True)
+    if gap <= asked.tol * scale:
+        if factor != 1:
+            for i in range(z.size):
+                z[i] *= factor
+            for i in range(field.size):
+                field[i] *= factor
+        return gap, scale, np.empty(0, np.int64), factor * beta
+    if gap > most:
+        return gap, scale, np.empty(0, np.int64), beta
+    return gap, scale, choose(y, low, high, z, f, beta, room_for(low, high, z, asked.working_set)), beta
 
 
 @compiled
@@ -252,10 +275,10 @@ def gap_of_part(y: Any, low: Any, high: Any, z: Any, e: Any) -> Any:
 
 
 @compiled
-def add_to_all(rows: Any, where: Any, steps: Any, fields: Any, first: int, last: int) -> None:
-    """Add the rows ``where`` times their steps, (columns, rows), to entries first to last of the fields."""
+def add_to_all(rows: Any, where: Any, steps: Any, columns: Any, fields: Any, first: int, last: int) -> None:
+    """Add the rows ``where``, times the steps of each column, to entries first to last of its field."""
     for a in range(first, last, _PIECE):
         b = min(a + _PIECE, last)
         for p in range(0, where.size, _ROWS):
-            for j in range(len(steps)):
-                add_rows(rows, where[p : p + _ROWS], steps[j, p : p + _ROWS], fields[j, a:b], a)
+            for j in range(columns.size):
+                add_rows(rows, where[p : p + _ROWS], steps[j, p : p + _ROWS], fields[columns[j], a:b], a)
