@@ -86,12 +86,14 @@ def test_many_samples_that_violate_alike_do_no_harm():
     np.testing.assert_allclose(z, -y)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])
 def test_blocks_do_not_see_where_arrays_lie(dtype):
+    """Kernel values of 16 bits go with an e of 32."""
     K, _, low, high, z, e = column(150)
-    bits = set()
-    for K_, diagonal, low_, high_, z_, e_ in placements(0, K.astype(dtype), np.ones(150), low, high, z, e):
-        pairs_in_blocks(K_, 1.0, diagonal, low_, high_, z_, e_, 1e-5, 10**6, GOING)
+    unit = 2.0**-14 if dtype == np.int16 else 1.0
+    K, e, bits = (K / unit).astype(dtype), e.astype(np.float32 if dtype == np.int16 else np.float64), set()
+    for K_, diagonal, low_, high_, z_, e_ in placements(0, K, np.ones(150), low, high, z, e):
+        pairs_in_blocks(K_, unit, diagonal, low_, high_, z_, e_, 1e-3, 10**6, GOING)
         bits.add((z_.tobytes(), e_.tobytes()))
     assert len(bits) == 1
     assert z_.any()

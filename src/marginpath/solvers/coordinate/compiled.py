@@ -126,26 +126,27 @@ def _list(
 def add_rows(rows: Any, index: Any, factor: Any, out: Any, m: int) -> None:
     """Add the given rows times their factors to ``out``, a piece that starts at entry m: eight at a time."""
     end, eights, fours = m + out.size, index.size - index.size % 8, index.size - index.size % 4
+    f = out.dtype.type
     for p in range(0, eights, 8):
         r0, r1 = rows[index[p], m:end], rows[index[p + 1], m:end]
         r2, r3 = rows[index[p + 2], m:end], rows[index[p + 3], m:end]
         r4, r5 = rows[index[p + 4], m:end], rows[index[p + 5], m:end]
         r6, r7 = rows[index[p + 6], m:end], rows[index[p + 7], m:end]
-        s0, s1, s2, s3 = factor[p], factor[p + 1], factor[p + 2], factor[p + 3]
-        s4, s5, s6, s7 = factor[p + 4], factor[p + 5], factor[p + 6], factor[p + 7]
+        s0, s1, s2, s3 = f(factor[p]), f(factor[p + 1]), f(factor[p + 2]), f(factor[p + 3])
+        s4, s5, s6, s7 = f(factor[p + 4]), f(factor[p + 5]), f(factor[p + 6]), f(factor[p + 7])
         for c in range(out.size):
-            half = s3 * r3[c] + (s2 * r2[c] + (s1 * r1[c] + (s0 * r0[c] + out[c])))
-            out[c] = s7 * r7[c] + (s6 * r6[c] + (s5 * r5[c] + (s4 * r4[c] + half)))
+            half = s3 * f(r3[c]) + (s2 * f(r2[c]) + (s1 * f(r1[c]) + (s0 * f(r0[c]) + out[c])))
+            out[c] = s7 * f(r7[c]) + (s6 * f(r6[c]) + (s5 * f(r5[c]) + (s4 * f(r4[c]) + half)))
     for p in range(eights, fours, 4):
         r0, r1 = rows[index[p], m:end], rows[index[p + 1], m:end]
         r2, r3 = rows[index[p + 2], m:end], rows[index[p + 3], m:end]
-        s0, s1, s2, s3 = factor[p], factor[p + 1], factor[p + 2], factor[p + 3]
+        s0, s1, s2, s3 = f(factor[p]), f(factor[p + 1]), f(factor[p + 2]), f(factor[p + 3])
         for c in range(out.size):
-            out[c] = s3 * r3[c] + (s2 * r2[c] + (s1 * r1[c] + (s0 * r0[c] + out[c])))
+            out[c] = s3 * f(r3[c]) + (s2 * f(r2[c]) + (s1 * f(r1[c]) + (s0 * f(r0[c]) + out[c])))
     for p in range(fours, index.size):
-        r0, s0 = rows[index[p], m:end], factor[p]
+        r0, s0 = rows[index[p], m:end], f(factor[p])
         for c in range(out.size):
-            out[c] += s0 * r0[c]
+            out[c] += s0 * f(r0[c])
 
 
 @_jit

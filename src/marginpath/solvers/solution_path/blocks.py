@@ -44,7 +44,7 @@ class Block(NamedTuple):
 def empty_block() -> Any:
     """Return memory for a block."""
     return Block(
-        np.empty(BLOCK, np.int64),
+        np.empty(BLOCK, np.uint32),
         np.zeros((BLOCK, BLOCK)),
         np.empty(BLOCK, np.bool_),
         np.empty(BLOCK),
@@ -73,11 +73,12 @@ def pairs_in_blocks(
 ) -> int:
     """Take pair steps until no violation is over eps, or the limit is reached; count them."""
     m, taken = z.size, 0
-    no_rise, no_fall, ranks, lane = np.empty(m), np.empty(m), np.empty(m), np.empty(LANES)
+    no_rise, no_fall, ranks = np.empty_like(e), np.empty_like(e), np.empty_like(e)
+    lane, closed = np.empty(LANES, e.dtype), e.dtype.type(_CLOSED)
     block, moved, steps = empty_block(), np.empty(BLOCK, np.int64), np.empty(BLOCK)
     for c in range(m):
-        no_rise[c] = 0.0 if z[c] < high[c] else _CLOSED
-        no_fall[c] = 0.0 if z[c] > low[c] else _CLOSED
+        no_rise[c] = 0.0 if z[c] < high[c] else closed
+        no_fall[c] = 0.0 if z[c] > low[c] else closed
     while taken < limit and not stop[0]:
         i = lowest(e, no_rise, lane)
         if i < 0:
@@ -87,7 +88,7 @@ def pairs_in_blocks(
         if not eps < violation < np.inf:
             return taken
         middle = (rise + fall) / 2
-        _rank(e, no_rise, no_fall, middle, ranks)
+        _rank(e, no_rise, no_fall, e.dtype.type(middle), ranks)
         size = _worst(ranks, e, middle, violation / 2, block.index)
         _fill(block, size, diagonal, low, high, z, e)
         done = _pairs(block, size, matrix, unit, max(0.9 * eps, _SHARE * violation))
@@ -98,8 +99,8 @@ def pairs_in_blocks(
             c = block.index[a]
             if block.z[a] != z[c]:
                 moved[count], steps[count], z[c] = c, unit * (block.z[a] - z[c]), block.z[a]
-                no_rise[c] = 0.0 if z[c] < high[c] else _CLOSED
-                no_fall[c] = 0.0 if z[c] > low[c] else _CLOSED
+                no_rise[c] = 0.0 if z[c] < high[c] else closed
+                no_fall[c] = 0.0 if z[c] > low[c] else closed
                 count += 1
         for a in range(0, m, _PIECE):
             add_rows(matrix, moved[:count], steps, e[a : a + _PIECE], a)

@@ -221,7 +221,7 @@ def settle(
     """Solve a column on the members, all others staying where they are; write by how much they changed."""
     m = members.size
     diagonal, y, low, high = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
-    z, e = np.empty(m), np.empty(m)
+    z, e = np.empty(m), np.empty(m, np.float32)
     for c in range(m):
         i = members[c]
         diagonal[c], y[c], low[c], high[c] = column.diagonal[i], column.y[i], column.low[i], column.high[i]
