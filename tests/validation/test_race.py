@@ -29,41 +29,50 @@ class Counted:
 
 
 def hill(peak, slope=1.0):
-    return [-slope * abs(k - peak) for k in range(10)]
+    return [-slope * abs(k - peak) for k in range(11)]
 
 
-@given(peak=st.integers(0, 9), guess=st.integers(0, 9))
+@given(peak=st.integers(0, 10), guess=st.integers(0, 10))
 def test_a_single_hill_is_climbed_from_anywhere(peak, guess):
     part, everything = Counted(hill(guess + 0.25)), Counted(hill(peak))
     race = race_widths(WIDTHS, part, everything)
     assert race.winner == peak
-    assert len(part.asked) == 4
+    assert len(part.asked) == 5
     start = int(np.argmin(np.abs(WIDTHS - everything.asked[0])))
-    assert len(set(everything.asked)) == len(everything.asked) <= abs(start - peak) + 4
+    assert len(set(everything.asked)) == len(everything.asked) <= abs(start - peak) + 5
 
 
-@given(scores=st.lists(st.integers(0, 5), min_size=10, max_size=10))
-def test_no_width_beside_the_winner_is_better(scores):
+@given(scores=st.lists(st.integers(0, 5), min_size=11, max_size=11))
+def test_the_winner_is_a_summit_or_beside_one_and_then_better_around(scores):
     race = race_widths(WIDTHS, Counted(hill(5)), Counted(scores))
-    beside = [k for k in (race.winner - 1, race.winner + 1) if 0 <= k < 10]
-    assert all(scores[k] <= scores[race.winner] for k in beside)
+    near = [k for k in range(race.winner - 1, race.winner + 2) if 0 <= k < 11]
+    summits = [k for k in near if scores[k] >= max(scores[max(k - 1, 0) : k + 2])]
+    around = [np.mean([scores[min(max(j, 0), 10)] for j in (k - 1, k, k + 1)]) for k in range(11)]
+    assert race.winner in summits or any(around[race.winner] > around[k] for k in summits)
+
+
+@pytest.mark.parametrize(("next_but_one", "winner"), [(2.9, 5), (3.1, 6)])
+def test_a_lonely_summit_gives_way_to_a_broad_one(next_but_one, winner):
+    """One width is best, by chance: the next one stands between two that are nearly as good."""
+    scores = [0.0, 0, 0, 0, 3, 4, 3.5, next_but_one, 0, 0, 0]
+    assert race_widths(WIDTHS, Counted(hill(5)), Counted(scores)).winner == winner
 
 
 def test_a_race_tells_when_a_width_was_dropped():
     race = race_widths(WIDTHS, Counted(hill(4)), Counted(hill(4)))
     assert race.winner == 4
-    np.testing.assert_array_equal(race.last_round, [0, 0, 1, 2, 3, 2, 2, 0, 1, 0])
-    np.testing.assert_array_equal(np.flatnonzero(~np.isnan(race.scores[1])), [3, 4, 5, 6])
+    np.testing.assert_array_equal(race.last_round, [0, 1, 2, 2, 3, 2, 0, 1, 0, 1, 0])
+    np.testing.assert_array_equal(np.flatnonzero(~np.isnan(race.scores[1])), [2, 3, 4, 5])
 
 
 def test_the_same_rows_are_not_scored_twice():
     both = Counted(hill(6))
     race = race_widths(WIDTHS, both, both)
-    np.testing.assert_array_equal(race.last_round, [0, 0, 1, 0, 1, 2, 3, 2, 2, 0])
-    assert len(both.asked) == len(set(both.asked)) == 6
+    assert race.winner == 6
+    assert len(both.asked) == len(set(both.asked)) == 7
 
 
-@pytest.mark.parametrize(("turns", "winner"), [(0, 5), (1, 6), (4, 8), (5, 8)])
+@pytest.mark.parametrize(("turns", "winner"), [(0, 3), (1, 3), (4, 7), (5, 9)])
 def test_without_time_the_best_so_far_wins(turns, winner):
     left = [turns]
 
@@ -175,7 +184,7 @@ def plane(rng):
         pytest.param(
             chessboard,
             marks=pytest.mark.xfail(
-                reason="on 200 of its rows narrow widths are ahead, and the climb stays there"
+                reason="wide widths need a C so large that their short paths end before it"
             ),
         ),
         plane,
@@ -202,7 +211,7 @@ def test_the_table_of_widths(monkeypatch):
     assert [gram.shape for gram in followed] == [(700, 700)]
     np.testing.assert_allclose(table["param_gamma"], 1 / (2 * mp.default_widths(X) ** 2))
     assert table["param_gamma"][table["last_round"] == 3] == [clf.gamma_]
-    assert np.sum(~np.isnan(table["first_round_score"])) == 4
+    assert np.sum(~np.isnan(table["first_round_score"])) == 5
     on_all = ~np.isnan(table["second_round_score"])
     assert 2 <= on_all.sum() < 10
     np.testing.assert_array_equal(on_all, table["last_round"] >= 2)
@@ -252,7 +261,7 @@ def test_many_rows_race_on_a_part(monkeypatch):
 def test_algorithm_2_has_no_race():
     X, y = make_blobs(60, centers=2, cluster_std=2.0, random_state=0)
     clf = mp.MarginPathClassifier(gamma="tuned", method="inertial", random_state=0).fit(X, y)
-    assert len(np.unique(clf.cv_results_["param_gamma"])) == 10
+    assert len(np.unique(clf.cv_results_["param_gamma"])) == 11
     assert not hasattr(clf, "width_results_")
 
 
@@ -275,5 +284,5 @@ def test_a_time_limit_leaves_a_model():
     X, y = make_blobs(600, centers=[[0, 0], [4, 4]], cluster_std=3.0, random_state=0)
     with pytest.warns(ConvergenceWarning, match="time limit"):
         clf = mp.MarginPathClassifier(gamma="tuned", time_limit=1e-6, random_state=0).fit(X, y)
-    np.testing.assert_array_equal(clf.width_results_["last_round"], [0, 0, 0, 0, 0, 3, 0, 0, 0, 0])
+    np.testing.assert_array_equal(clf.width_results_["last_round"], [0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0])
     assert clf.score(X, y) > 0.5

@@ -37,7 +37,7 @@ def test_default_widths_surround_the_scale(rng):
     X = 3 * rng.standard_normal((100, 8)) + 1
     widths = mp.default_widths(X)
     scale = np.sqrt(8 * X.var() / 2)  # gamma="scale" is 1 / (8 var)
-    np.testing.assert_allclose(widths[[0, -1]], [scale / 8, 4 * scale])
+    np.testing.assert_allclose(widths[[0, -1]], [0.27 * scale, 12.7 * scale])
     np.testing.assert_allclose(mp.default_widths(sp.csr_array(X)), widths)
     with pytest.raises(ValueError, match="X is constant"):
         mp.default_widths(np.ones((5, 2)))

@@ -165,7 +165,7 @@ class MarginPathRegressor(KernelSettingsMixin, BasePathRegressor):
         if self.gamma != "tuned" or before is not None:
             return follow(self._gram(X))
         best: Path | None = None
-        for sigma in default_widths(X).tolist():
+        for sigma in default_widths(X, 10, 1 / 8, 4.0).tolist():
             self.gamma_ = gamma = 1 / (2 * sigma**2)
             path = follow(self._gram(X))
             if best is None or _best_score(path) > _best_score(best):

@@ -8,7 +8,8 @@ The rule, in three rounds:
    narrower width while that is better, else the next wider one. Along the widths, scores rise and fall
    slowly; and the more rows, the narrower the best. A part of 2,000 rows or more is enough for the climb
    too: on many rows, long steps are no faster than short ones.
-3. Where the climb ends, the whole path, the only one that is kept.
+3. Where the climb ends, or beside it, on the side that is better, if the mean of the scores of three widths
+   around it is: chance moves a mean less. This width has the whole path, the only one that is kept.
 
 A short path has one step where a path has four, solved less exactly, and ends at C = 10,000 or where a larger
 C changes no fold any more. Its score is minus the least log loss of its held-out decisions, which chance
@@ -41,6 +42,8 @@ SHARE, FEWEST, MOST = 1 / 3, 200, 4000
 ENOUGH = 2000
 #: Steps of a path that are one of a short path, the duality gap of these, and the largest C.
 LONG, TOLERANCE, LARGEST = 4, 1e-2, 1e4
+#: Which of the default widths is next to the usual one.
+USUAL = 3
 
 
 @dataclass(frozen=True)
@@ -62,8 +65,8 @@ class Race:
     scores : array (2, widths)
         Of the first and the second round; NaN where a width was not in it.
     winner : int
-        Which width's path is followed: where the climb ended; the best of the first round, or else the one
-        in the middle, where there was no time for more.
+        Which width's path is followed: where the climb ended, or beside that; the best of the first round, or
+        else the usual one, where there was no time for more.
     """
 
     sigmas: np.ndarray
@@ -93,17 +96,17 @@ def race_widths(
 
     Examples
     --------
-    >>> widths = np.geomspace(1 / 8, 4, 10)
-    >>> race = race_widths(widths, lambda sigma: -abs(sigma - 0.5), lambda sigma: -abs(sigma - 0.3))
+    >>> widths = np.geomspace(1 / 4, 8, 11)
+    >>> race = race_widths(widths, lambda sigma: -abs(sigma - 0.8), lambda sigma: -abs(sigma - 0.6))
     >>> race.last_round
-    array([0, 2, 3, 2, 2, 0, 1, 0, 1, 0])
+    array([0, 2, 3, 2, 2, 1, 0, 1, 0, 1, 0])
     """
     widths, scores = len(sigmas), np.full((2, len(sigmas)), np.nan)
     # Should time be over before all had their turn, those around the usual width have had it.
-    for k in sorted(range(widths - 2, 0, -2), key=lambda k: abs(k - widths // 2)):
+    for k in sorted(range(widths - 2, 0, -2), key=lambda k: abs(k - USUAL)):
         scores[0, k] = first(float(sigmas[k]))
     if np.isnan(scores[0]).all():
-        return Race(sigmas, scores, widths // 2)
+        return Race(sigmas, scores, min(USUAL, widths - 1))
     known = scores[0] if second is first else np.full(widths, np.nan)
 
     def score(k: int) -> float:
@@ -120,7 +123,12 @@ def race_widths(
         at -= 1
     while score(at) < score(at + 1):
         at += 1
-    return Race(sigmas, scores, at)
+
+    def around(k: int) -> float:
+        return float(np.mean([score(min(max(j, 0), widths - 1)) for j in (k - 1, k, k + 1)]))
+
+    beside = max((k for k in (at - 1, at + 1) if 0 <= k < widths), key=score, default=at)
+    return Race(sigmas, scores, beside if around(at) < around(beside) else at)
 
 
 def short_path(validation: PathValidation, steps: int, time_limit: float | None = None) -> ShortPath:

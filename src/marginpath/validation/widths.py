@@ -130,11 +130,20 @@ def cross_validate_widths(
     return WidthSearch(widths, paths)
 
 
-def default_widths(X: Any, number: int = 10) -> np.ndarray:
-    """Return widths around the one of scikit-learn's gamma="scale", from an eighth to four times it."""
+def default_widths(X: Any, number: int = 11, narrowest: float = 0.27, widest: float = 12.7) -> np.ndarray:
+    """Return widths around the one of scikit-learn's gamma="scale", from a quarter to a dozen times it.
+
+    The widest are nearly linear: noisy tables like them.
+
+    Examples
+    --------
+    >>> (2**0.5 * default_widths(np.array([[-1.0], [1.0]]))).round(2)  # of which 1 is the usual one
+    array([ 0.27,  0.4 ,  0.58,  0.86,  1.26,  1.85,  2.72,  4.  ,  5.88,
+            8.64, 12.7 ])
+    """
     if not (spread := samples_of(X).variance()) > 0:
         raise ValueError("X is constant: there is no width to choose. Check the features.")
-    return np.asarray((X.shape[1] * spread / 2) ** 0.5 * np.geomspace(1 / 8, 4, number))
+    return np.asarray((X.shape[1] * spread / 2) ** 0.5 * np.geomspace(narrowest, widest, number))
 
 
 def _extent(X: Array) -> float:

@@ -45,7 +45,7 @@ class Tuned:
 
 @dataclass(frozen=True)
 class Classifier:
-    """Fit the classifier as it comes; ``gamma`` is its kernel's, or "tuned" for ten widths."""
+    """Fit the classifier as it comes; ``gamma`` is its kernel's, or "tuned" for a race of widths."""
 
     gamma: float | str
 
