@@ -204,3 +204,51 @@ def test_who_goes_together(kernel, tol, always_together, monkeypatch):
     path = mp.run(solver, mp.Problem(gram, folds_of(y, 60), intercept=True, together=4), 6, observe=["gap"])
     assert path["gap"][1:].max() <= solver.gap_tol
     assert bool(calls) == (tol == 1e-3 and isinstance(kernel, mp.Gaussian))
+
+
+def test_a_round_that_makes_it_worse_is_undone(always_together, monkeypatch):
+    """Steps that go astray, as rounded kernel values may let them: the column is where it was before them."""
+    settle = together.settle
+
+    def astray(matrix, unit, samples, members, column, field, goal, stop, steps):
+        settle(matrix, unit, samples, members, column, field, goal, stop, steps)
+        free = np.flatnonzero(column.high[members] > column.low[members])
+        bound = np.where(column.y > 0, column.low, column.high)  # every sample at its bound
+        steps[free] += bound[members[free]] - column.z[members[free]]
+        column.z[members[free]] = bound[members[free]]
+
+    monkeypatch.setattr(together, "settle", astray)
+    monkeypatch.setattr(together, "_EARLY", 0.0)
+    worse, look = [], together.Way.look
+
+    def noted(self, asked):
+        z, field, gap = *(kept.copy() for kept in self.kept), self.gap
+        look(self, asked)
+        if gap < np.inf and not self.is_solved and not len(self.wanted) and self.gap > gap:
+            worse.append(np.array_equal(self.column.z, z) and np.array_equal(self.field, field))
+
+    monkeypatch.setattr(together.Way, "look", noted)
+    problem, solver = folded(), mp.SolutionPath()
+    path = mp.run(solver, problem, 14, observe=["gap"])
+    assert worse
+    assert all(worse)
+    assert path["gap"][1:].max() <= solver.gap_tol
+    assert_solved(problem, path.last)
+
+
+def test_kernel_values_over_the_diagonal_do_not_overflow(always_together):
+    """Rounding may put entries of a given matrix a little over its diagonal."""
+    X, y = overlapping(300)
+    X[:4] = X[0]
+    K = mp.Gaussian(0.7)(X).astype(np.float32)
+    K[:4, :4] = np.where(np.eye(4), 1.0, 1.00005)
+    problem = mp.Problem(mp.Gram.from_matrix(K), folds_of(y, 300), intercept=True, together=4)
+    solver = mp.SolutionPath()
+    assert mp.run(solver, problem, 14, observe=["gap"])["gap"][1:].max() <= solver.gap_tol
+
+
+@pytest.mark.parametrize(
+    ("diagonal", "bound", "fine"), [([1, 1.5], 1, True), ([1, 3], 1, False), ([1, 1], 1e4, False)]
+)
+def test_when_16_bits_do(diagonal, bound, fine):
+    assert together.fine_enough(np.array(diagonal, dtype=float), np.array([1.0, bound])) == fine

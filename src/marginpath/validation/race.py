@@ -2,12 +2,12 @@
 
 The rule, in three rounds:
 
-1. Every second width, without the outermost, has a short path on a part of the rows, with the folds that they
-   are in: a third of them, at least 200 and at most 4,000 (:func:`part_of_rows`).
-2. The two best of these have short paths on all rows, and from the better one begins the climb: the next
-   narrower width while that is better, else the next wider one. Along the widths, scores rise and fall
-   slowly; and the more rows, the narrower the best. A part of 2,000 rows or more is enough for the climb
-   too: on many rows, long steps are no faster than short ones.
+1. Every second width, without the outermost and the widest, has a short path on a part of the rows, with the
+   folds that they are in: a third of them, at least 200 and at most 4,000 (:func:`part_of_rows`).
+2. From the best of these begins the climb, by short paths on all rows: the next narrower width while that is
+   better, else the next wider one. Along the widths, scores rise and fall slowly; and the more rows, the
+   narrower the best. A part of 2,000 rows or more is enough for the climb too: on many rows, long steps are
+   no faster than short ones.
 3. Where the climb ends, or beside it, on the side that is better, if the mean of the scores of three widths
    around it is: chance moves a mean less. This width has the whole path, the only one that is kept.
 
@@ -84,7 +84,7 @@ class Race:
 def race_widths(
     sigmas: np.ndarray, first: Callable[[float], float], second: Callable[[float], float]
 ) -> Race:
-    """Let widths race for a path: every second one, then the two best of these and a climb from the better.
+    """Let widths race for a path: every second one, and then a climb from the best of these.
 
     Parameters
     ----------
@@ -99,36 +99,35 @@ def race_widths(
     >>> widths = np.geomspace(1 / 4, 8, 11)
     >>> race = race_widths(widths, lambda sigma: -abs(sigma - 0.8), lambda sigma: -abs(sigma - 0.6))
     >>> race.last_round
-    array([0, 2, 3, 2, 2, 1, 0, 1, 0, 1, 0])
+    array([0, 2, 3, 2, 2, 1, 0, 1, 0, 0, 0])
     """
     widths, scores = len(sigmas), np.full((2, len(sigmas)), np.nan)
     # Should time be over before all had their turn, those around the usual width have had it.
-    for k in sorted(range(widths - 2, 0, -2), key=lambda k: abs(k - USUAL)):
+    for k in sorted(range(1, widths - 3, 2), key=lambda k: abs(k - USUAL)):
         scores[0, k] = first(float(sigmas[k]))
     if np.isnan(scores[0]).all():
         return Race(sigmas, scores, min(USUAL, widths - 1))
-    known = scores[0] if second is first else np.full(widths, np.nan)
+    asked = set(np.flatnonzero(~np.isnan(scores[0])).tolist()) if second is first else set()
+    scores[1, list(asked)] = scores[0, list(asked)]
 
     def score(k: int) -> float:
-        if 0 <= k < widths and np.isnan(scores[1, k]):
-            scores[1, k] = second(float(sigmas[k])) if np.isnan(known[k]) else known[k]
-        return float(scores[1, k]) if 0 <= k < widths else np.nan
+        if not 0 <= k < widths:
+            return -math.inf
+        if k not in asked:
+            asked.add(k)
+            scores[1, k] = second(float(sigmas[k]))
+        return -math.inf if np.isnan(scores[1, k]) else float(scores[1, k])
 
-    by_score = sorted(np.flatnonzero(~np.isnan(scores[0])).tolist(), key=lambda k: (-scores[0, k], -k))
-    at = by_score[0]
-    for rival in by_score[1:2]:
-        if score(at) < score(rival):
-            at = rival
+    def around(k: int) -> float:
+        return sum(score(min(max(j, 0), widths - 1)) for j in (k - 1, k, k + 1))
+
+    at = max(np.flatnonzero(~np.isnan(scores[0])).tolist(), key=lambda k: (scores[0, k], k))
     while score(at) < score(at - 1):
         at -= 1
     while score(at) < score(at + 1):
         at += 1
-
-    def around(k: int) -> float:
-        return float(np.mean([score(min(max(j, 0), widths - 1)) for j in (k - 1, k, k + 1)]))
-
-    beside = max((k for k in (at - 1, at + 1) if 0 <= k < widths), key=score, default=at)
-    return Race(sigmas, scores, beside if around(at) < around(beside) else at)
+    beside = max((at - 1, at + 1), key=score)
+    return Race(sigmas, scores, beside if 0 <= beside < widths and around(at) < around(beside) else at)
 
 
 def short_path(validation: PathValidation, steps: int, time_limit: float | None = None) -> ShortPath:

@@ -74,7 +74,7 @@ def pairs_in_blocks(
     """Take pair steps until no violation is over eps, or the limit is reached; count them."""
     m, taken = z.size, 0
     no_rise, no_fall, ranks = np.empty_like(e), np.empty_like(e), np.empty_like(e)
-    lane, closed = np.empty(LANES, e.dtype), e.dtype.type(_CLOSED)
+    lane, closed = np.empty(LANES, e.dtype), e.dtype.type(_CLOSED)  # infinite, in 32 bits
     block, moved, steps = empty_block(), np.empty(BLOCK, np.int64), np.empty(BLOCK)
     for c in range(m):
         no_rise[c] = 0.0 if z[c] < high[c] else closed
@@ -174,7 +174,7 @@ def _pairs(block: Any, size: int, matrix: Any, unit: float, eps: float) -> int:
         if not _most(down, lane) - bottom > eps:
             return taken
         i = 0
-        while up[i] != bottom:
+        while i < BLOCK - 1 and up[i] != bottom:
             i += 1
         if not known[i]:
             known[i] = True
@@ -186,7 +186,7 @@ def _pairs(block: Any, size: int, matrix: Any, unit: float, eps: float) -> int:
         best, j = _most(gain, lane), 0
         if not 0 < best < np.inf:
             return taken
-        while gain[j] != best:
+        while j < BLOCK - 1 and gain[j] != best:
             j += 1
         if not known[j]:
             known[j] = True

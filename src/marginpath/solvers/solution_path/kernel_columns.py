@@ -112,13 +112,16 @@ class KernelColumns:
     def _go_together(self, settings: Any) -> bool:
         """Whether what of K the columns need is gathered for all of them at once, rounded to 16 bits.
 
-        It is where there are many samples and few questions, the gap allows it, and so does the kernel: its
-        values are less than K_ii, which must be about the same for all.
+        It is where there are many samples and few questions, and gap and kernel allow it.
         """
-        problem, diagonal = self.problem, self.problem.gram.diagonal
-        stored = problem.gram.matrix is not None and len(self.start) > parallel.QUICK
-        few = len(problem.questions) < _QUESTIONS and problem.intercept and settings.tol >= _ROUGH
-        return stored and few and bool(np.max(diagonal) < 2 * np.min(diagonal))
+        problem = self.problem
+        if problem.gram.matrix is None or len(self.start) <= parallel.QUICK or settings.tol < _ROUGH:
+            return False
+        if len(problem.questions) >= _QUESTIONS or not problem.intercept:
+            return False
+        from .together import fine_enough
+
+        return fine_enough(problem.gram.diagonal, self.bound)
 
     def _solve_together(self, settings: Any, *threads: Any) -> set[int]:
         """Return the columns that are solved; the others start from where they are."""

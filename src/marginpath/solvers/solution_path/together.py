@@ -28,7 +28,8 @@ _LIMIT = 0.5  # pair steps for that, over the number of samples, that are too ma
 _FALLS = 0.5  # of the gap, in each round: a column that is slower goes on by itself
 _EARLY = 0.125  # of the samples to work on, that are between their bounds: fewer are early in a path
 _ROOM = 1.125  # for samples that join later
-_LARGEST = 2**15 - 1  # the number that the largest kernel value becomes
+_LARGEST = 32_000  # the number that the largest K_ii becomes; by rounding, others may be over it
+_COARSE = 0.02  # of a margin: what the rounding of one kernel value may be, times the bound
 _CHUNK = 256  # rows that a thread gathers at a time
 _PIECE, _ROWS = 2048, 64  # entries of a field, and rows, that stay near the core meanwhile
 
@@ -50,12 +51,18 @@ class Way:
         self.field, bounds = duals.fields[j], (duals.before[j], duals.bound[j])
         self.column = enter(self.samples, diagonal, signed[c], duals.start[:, j], self.field, bounds)
         self.gap, self.scale, self.wanted, self.is_solved = np.inf, 0.0, self.samples[:0], False
+        self.kept = self.column.z, self.field
 
     def look(self, asked: Asked) -> None:
         """Find out where it is: at the solution, or what is to be worked on, if that helped the last time."""
+        before = self.gap
         self.gap, self.scale, self.wanted, offset = candidates(
-            self.samples, self.column, self.field, asked, _FALLS * self.gap
+            self.samples, self.column, self.field, asked, _FALLS * before
         )
+        if self.gap > before:  # rounded kernel values may lead astray
+            self.column.z[:], self.field[:] = self.kept
+        elif len(self.wanted):
+            self.kept = self.column.z.copy(), self.field.copy()
         self.is_solved = self.gap <= asked.tol * self.scale
         if self.is_solved:
             self.duals.offset[self.j] = offset
@@ -72,6 +79,12 @@ class Way:
         """Write where it is, as what to start from."""
         leave(self.samples, self.column, self.duals.start[:, self.j])
         self.duals.before[self.j] = self.duals.bound[self.j]
+
+
+def fine_enough(diagonal: np.ndarray, bound: np.ndarray) -> bool:
+    """Whether 16 bits do for kernel values: K_ii are about the same, and coefficients are not too large."""
+    largest = float(np.max(diagonal))
+    return largest < 2 * float(np.min(diagonal)) and float(np.max(bound)) * largest < _COARSE * _LARGEST
 
 
 class Together:
@@ -132,7 +145,7 @@ class Together:
             return False
         where = self.question.samples[self.members].astype(
             np.uint32
-        )  # numbers with a sign are looked at first
+        )  # with a sign, each would be asked for it
         self.threads.share(
             lambda a: gather_rows(self.rows, where, known, self.matrix, 1 / self.unit, a, min(a + _CHUNK, m)),
             range(0, m, _CHUNK),
@@ -258,8 +271,8 @@ def approach(
 def gap_of_part(y: Any, low: Any, high: Any, z: Any, e: Any) -> Any:
     """Return the largest violation among some samples, and the part of the duality gap that is theirs.
 
-    As Σ z_i = 0, the gap is Σ z_i (f_i + β) − |z_i| + (high_i − low_i) max(0, 1 − m_i). Samples at their
-    bound with margins under 1, and those at 0 with margins over 1, add nothing: it is all of those worked on.
+    As Σ z_i = 0, the gap is Σ z_i (f_i + β) − |z_i| + (high_i − low_i) max(0, 1 − m_i). No term is negative.
+    Those of samples at their bound with margins under 1, or at 0 with margins over 1, are 0: others are so.
     """
     rise, fall, gap = np.inf, -np.inf, 0.0
     for c in range(z.size):
