@@ -252,3 +252,21 @@ def test_kernel_values_over_the_diagonal_do_not_overflow(always_together):
 )
 def test_when_16_bits_do(diagonal, bound, fine):
     assert together.fine_enough(np.array(diagonal, dtype=float), np.array([1.0, bound])) == fine
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+@pytest.mark.parametrize("count", [0, 3, 8, 21])
+def test_rows_are_added_to_all_fields_as_to_each(count, k, rng):
+    """To the bit: how many columns there are, and where a thread's part begins, changes nothing."""
+    rows, fields = rng.standard_normal((40, 9000)).astype(np.float32), rng.standard_normal((7, 9000))
+    where, steps, columns = (
+        rng.integers(0, 40, count),
+        rng.standard_normal((k, count)),
+        rng.permutation(7)[:k],
+    )
+    single = fields.copy()
+    for j in range(k):
+        add_rows(rows, where, steps[j], single[columns[j]], 0)
+    for first, last in ((0, 4500), (4500, 9000)):
+        together.add_to_all(rows, where, steps, columns, fields, first, last)
+    assert fields.tobytes() == single.tobytes()
