@@ -26,7 +26,7 @@ from .solvers.base import State
 
 Metric: TypeAlias = Callable[[Problem, State], Array]
 
-_MANY, _BLOCK = 2**16, 2**17  # numbers that are summed up by compiled code, and how many at a time
+_MANY, _BLOCK = 2**16, 2**15  # numbers that are summed up by compiled code, and how many at a time
 
 
 def norm(problem: Problem, state: State) -> Array:

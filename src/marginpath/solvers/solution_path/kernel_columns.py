@@ -20,7 +20,7 @@ from ...problem.questions import Question
 #: Questions from which on a thread takes one with all its columns at a time: fewer would leave some idle.
 _QUESTIONS = 10
 _ROUGH = 1e-4  # gaps from which on kernel values of 16 bits will do, on the way
-_ROWS, _FEW = 1024, 2**18  # rows that are transposed at a time, and numbers that one thread transposes
+_ROWS, _FEW = 1024, 2**16  # rows that are transposed at a time, and numbers that one thread transposes
 
 
 #: Runs a task on every item, by threads.
