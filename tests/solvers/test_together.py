@@ -270,3 +270,23 @@ def test_rows_are_added_to_all_fields_as_to_each(count, k, rng):
     for first, last in ((0, 4500), (4500, 9000)):
         together.add_to_all(rows, where, steps, columns, fields, first, last)
     assert fields.tobytes() == single.tobytes()
+
+
+def test_what_is_solved_is_not_undone(always_together, monkeypatch):
+    """A gap may rise and be small all the same, where the objective that it is judged by has risen more."""
+    problem, ways = folded(), []
+    candidates, begin = together.candidates, together.Way.__init__
+
+    def noted(self, *given):
+        begin(self, *given)
+        ways.append(self)
+
+    monkeypatch.setattr(together.Way, "__init__", noted)
+    mp.run(mp.SolutionPath(), problem, 3)
+    way, asked = ways[-1], together.Asked(True, 1e-3, 2048, 200)
+    way.gap, way.kept = 1.0, (np.full_like(way.column.z, np.nan), np.full_like(way.field, np.nan))
+    monkeypatch.setattr(together, "candidates", lambda *given: (2.0, 1e6, candidates(*given)[2][:0], 0.5))
+    way.look(asked)
+    assert way.is_solved
+    assert not np.isnan(way.column.z).any()
+    assert way.duals.offset[way.j] == 0.5

@@ -25,7 +25,7 @@ _PIECE = 2048  # entries that stay near the core meanwhile
 
 
 class Block(NamedTuple):
-    """Memory for a block: its samples, K among them and which rows are known, e where it can rise or fall."""
+    """Memory for a block: its samples, K among them and which rows are known, −e and e of who can move."""
 
     index: Any
     matrix: Any
@@ -151,12 +151,12 @@ def _fill(block: Any, size: int, diagonal: Any, low: Any, high: Any, z: Any, e: 
     """Bring the samples of a block together; what is beyond them can neither rise nor fall."""
     for a in range(BLOCK):
         block.known[a] = False
-        block.diagonal[a], block.up[a], block.down[a] = 1.0, _CLOSED, -_CLOSED
+        block.diagonal[a], block.up[a], block.down[a] = 1.0, -_CLOSED, -_CLOSED
     for a in range(size):
         c = block.index[a]
         block.diagonal[a], block.low[a], block.high[a], block.z[a] = diagonal[c], low[c], high[c], z[c]
         if z[c] < high[c]:
-            block.up[a] = e[c]
+            block.up[a] = -e[c]
         if z[c] > low[c]:
             block.down[a] = e[c]
 
@@ -165,16 +165,16 @@ def _fill(block: Any, size: int, diagonal: Any, low: Any, high: Any, z: Any, e: 
 def _pairs(block: Any, size: int, matrix: Any, unit: float, eps: float) -> int:
     """Take pair steps within a block until no violation is over eps, ten times its size at most; count them.
 
-    As ``steps._pairs``, with e in two arrays: that of those that can rise, and of those that can fall. Small
-    loops stand here and not in functions of their own: to count references to a row takes longer than it.
+    As ``steps._pairs``, with −e of those that can rise in one array, e of those that can fall in another.
+    Small loops stand here, not in functions of their own: to count references to a row takes longer than it.
     """
     index, inside, known, diagonal, low, high, z, up, down, gain, lane = block
     for taken in range(10 * BLOCK):
-        bottom = _least(up, lane)
+        bottom = -_most(up, lane)
         if not _most(down, lane) - bottom > eps:
             return taken
         i = 0
-        while i < BLOCK - 1 and up[i] != bottom:
+        while i < BLOCK - 1 and up[i] != -bottom:
             i += 1
         if not known[i]:
             known[i] = True
@@ -198,29 +198,14 @@ def _pairs(block: Any, size: int, matrix: Any, unit: float, eps: float) -> int:
         step = min((down[j] - bottom) / curvature, min(room_i, room_j))
         z[i] = high[i] if step == room_i else z[i] + step
         z[j] = low[j] if step == room_j else z[j] - step
-        e_i, e_j = up[i], down[j]
-        up[i], down[i] = (e_i if z[i] < high[i] else _CLOSED), (e_i if z[i] > low[i] else -_CLOSED)
-        up[j], down[j] = (e_j if z[j] < high[j] else _CLOSED), (e_j if z[j] > low[j] else -_CLOSED)
+        e_j = down[j]
+        up[i], down[i] = (-bottom if z[i] < high[i] else -_CLOSED), (bottom if z[i] > low[i] else -_CLOSED)
+        up[j], down[j] = (-e_j if z[j] < high[j] else -_CLOSED), (e_j if z[j] > low[j] else -_CLOSED)
         for b in range(BLOCK):
             change = step * (inside[i, b] - inside[j, b])
-            up[b] += change
+            up[b] -= change
             down[b] += change
     return 10 * BLOCK
-
-
-@extremal
-def _least(values: Any, lane: Any) -> Any:
-    """Return the least of the values of a block."""
-    for a in range(_HALF):
-        lane[a] = min(values[a], values[a + _HALF])
-    for a in range(_QUARTER):
-        lane[a] = min(lane[a], lane[a + _QUARTER])
-    for a in range(_EIGHTH):
-        lane[a] = min(lane[a], lane[a + _EIGHTH])
-    least = lane[0]
-    for a in range(1, _EIGHTH):
-        least = min(least, lane[a])
-    return least
 
 
 @extremal

@@ -52,10 +52,16 @@ def plan(y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool, tol: float, wo
 @compiled
 def room_for(low: Any, high: Any, z: Any, working_set: int) -> int:
     """Return how many samples a set has room for: all that are between their bounds, and some more."""
+    return min(max(int(_ROOM * count_free(low, high, z)), working_set), MOST * working_set)
+
+
+@compiled
+def count_free(low: Any, high: Any, z: Any) -> int:
+    """Return how many samples are between their bounds."""
     free = 0
     for i in range(z.size):
         free += low[i] < z[i] < high[i]
-    return min(max(int(_ROOM * free), working_set), MOST * working_set)
+    return free
 
 
 @compiled

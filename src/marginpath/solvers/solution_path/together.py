@@ -17,7 +17,7 @@ from ...problem.questions import Question
 from ..coordinate.compiled import add_rows
 from .advance import Asked, Duals, enter, leave
 from .blocks import pairs_in_blocks
-from .column import choose, room_for, survey
+from .column import choose, count_free, room_for, survey
 from .kernel_columns import Share
 from .part import compiled
 
@@ -59,14 +59,14 @@ class Way:
         self.gap, self.scale, self.wanted, offset = candidates(
             self.samples, self.column, self.field, asked, _FALLS * before
         )
-        if self.gap > before:  # rounded kernel values may lead astray
-            self.column.z[:], self.field[:] = self.kept
-        elif len(self.wanted):
-            self.kept = self.column.z.copy(), self.field.copy()
         self.is_solved = self.gap <= asked.tol * self.scale
         if self.is_solved:
             self.duals.offset[self.j] = offset
             leave(self.samples, self.column, self.duals.u[:, self.j])
+        elif self.gap > before:  # rounded kernel values may lead astray
+            self.column.z[:], self.field[:] = self.kept
+        elif len(self.wanted):
+            self.kept = self.column.z.copy(), self.field.copy()
 
     def settle_on_all(self, rows: np.ndarray, goal: float, stop: np.ndarray) -> None:
         """Go near the solution by rows of K itself: the field follows at every step."""
@@ -127,7 +127,7 @@ class Together:
         """Whether few are between their bounds: others then go from one to the other, and few rows do."""
         if self.question.samples.size < len(self.rows):
             return False
-        free = sum(count_free(way.column) for way in ways)
+        free = sum(count_free(*way.column[2:]) for way in ways)
         return bool(free < _EARLY * sum(len(way.wanted) for way in ways))
 
     def _gather(self, ways: list[Way], memory: np.ndarray) -> bool:
@@ -143,9 +143,8 @@ class Together:
             self.matrix = memory[: room**2].reshape(room, room)
         if m > len(self.matrix):
             return False
-        where = self.question.samples[self.members].astype(
-            np.uint32
-        )  # with a sign, each would be asked for it
+        # With a sign, every number would be asked for it.
+        where = self.question.samples[self.members].astype(np.uint32)
         self.threads.share(
             lambda a: gather_rows(self.rows, where, known, self.matrix, 1 / self.unit, a, min(a + _CHUNK, m)),
             range(0, m, _CHUNK),
@@ -196,15 +195,6 @@ def candidates(samples: Any, column: Any, field: Any, asked: Any, most: float) -
     if gap > most:
         return gap, scale, np.empty(0, np.int64), beta
     return gap, scale, choose(y, low, high, z, f, beta, room_for(low, high, z, asked.working_set)), beta
-
-
-@compiled
-def count_free(column: Any) -> int:
-    """Return how many samples of a column are between their bounds."""
-    count = 0
-    for i in range(column.z.size):
-        count += column.low[i] < column.z[i] < column.high[i]
-    return count
 
 
 @compiled
