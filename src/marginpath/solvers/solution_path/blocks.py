@@ -67,11 +67,15 @@ def pairs_in_blocks(
     high: Any,
     z: Any,
     e: Any,
+    order: Any,
     eps: float,
     limit: int,
     stop: Any,
 ) -> int:
-    """Take pair steps until no violation is over eps, or the limit is reached; count them."""
+    """Take pair steps until no violation is over eps, or the limit is reached; count them.
+
+    The order is that of all samples that can move. No bit depends on their places in the other arrays.
+    """
     m, taken = z.size, 0
     no_rise, no_fall, ranks = np.empty_like(e), np.empty_like(e), np.empty_like(e)
     lane, closed = np.empty(LANES, e.dtype), e.dtype.type(_CLOSED)  # infinite, in 32 bits
@@ -89,7 +93,7 @@ def pairs_in_blocks(
             return taken
         middle = (rise + fall) / 2
         _rank(e, no_rise, no_fall, e.dtype.type(middle), ranks)
-        size = _worst(ranks, e, middle, violation / 2, block.index)
+        size = _worst(ranks, e, order, middle, violation / 2, block.index)
         _fill(block, size, diagonal, low, high, z, e)
         done = _pairs(block, size, matrix, unit, max(0.9 * eps, _SHARE * violation))
         if done == 0:
@@ -115,8 +119,8 @@ def _rank(e: Any, no_rise: Any, no_fall: Any, middle: float, ranks: Any) -> None
 
 
 @compiled
-def _worst(ranks: Any, e: Any, middle: float, largest: float, index: Any) -> int:
-    """List the samples of the largest ranks, as many as a block takes, or nearly so; return how many.
+def _worst(ranks: Any, e: Any, order: Any, middle: float, largest: float, index: Any) -> int:
+    """List the samples of the largest ranks in order, as many as a block takes or nearly so; return how many.
 
     Two at least have the largest rank, one that rises and one that falls. Where more have it than a block
     takes, half of them rise and half fall.
@@ -134,7 +138,7 @@ def _worst(ranks: Any, e: Any, middle: float, largest: float, index: Any) -> int
                 break
     threshold, room = (high, BLOCK) if most > 1 else (low, BLOCK // 2)
     rises, falls = 0, 0
-    for c in range(ranks.size):
+    for c in order:
         if ranks[c] > threshold:
             if e[c] < middle:
                 if rises < room:

@@ -126,16 +126,17 @@ class KernelColumns:
     def _solve_together(self, settings: Any, *threads: Any) -> set[int]:
         """Return the columns that are solved; the others start from where they are."""
         from .column import MOST
+        from .gathered import gathered
         from .together import Threads, Together
 
         gram, solved = cast(Any, self.problem.gram), set[int]()
         self.start, self.before = self.start.copy(), self.before.copy()
         for question in self.problem.questions:
             if len(question.signed) > 1:
-                together = Together(gram.matrix, gram.diagonal, question, Threads(*threads))
-                with _memory(gram, min(len(question.samples), MOST * settings.working_set)) as memory:
-                    found = together.advance(self._duals, self._asked(settings), memory.view(np.int16))
-                solved.update(found)
+                with gathered(gram, question.first) as known:
+                    limit = min(len(question.samples), MOST * settings.working_set)
+                    together = Together(known, gram.diagonal, question, Threads(*threads), limit)
+                    solved.update(together.advance(self._duals, self._asked(settings)))
         return solved
 
     def _asked(self, settings: Any) -> Any:

@@ -1,14 +1,14 @@
 """Columns of one question on their way together, on the samples that move in any of them.
 
 The folds of a question and all its data have nearly the same samples between their bounds. What of K is among
-these is gathered once for all columns, rounded to 16 bits; every column goes its own way on it; and the rows
-of K itself that are then added to the fields are read once for all. The gap is that of the fields: rounding
-costs steps, never a solution. What is left after that, each column does by itself: see ``advance.py``.
+these is gathered once for all columns, rounded to 16 bits: see ``gathered.py``. Every column goes its own way
+on it; and the rows of K itself that are then added to the fields are read once for all. The gap is that of the
+fields: rounding costs steps, never a solution. What is left after that, each column does by itself: see
+``advance.py``.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from ..coordinate.compiled import add_rows
 from .advance import Asked, Duals, enter, leave
 from .blocks import pairs_in_blocks
 from .column import choose, count_free, room_for, survey
+from .gathered import LARGEST, Gathered
 from .kernel_columns import Share
 from .part import compiled
 
@@ -27,10 +28,7 @@ _SHARE = 0.5  # of the violation, until the gap is looked at again
 _LIMIT = 0.5  # pair steps for that, over the number of samples, that are too many
 _FALLS = 0.5  # of the gap, in each round: a column that is slower goes on by itself
 _EARLY = 0.125  # of the samples to work on, that are between their bounds: fewer are early in a path
-_ROOM = 1.125  # for samples that join later
-_LARGEST = 32_000  # the number that the largest K_ii becomes; by rounding, others may be over it
 _COARSE = 0.02  # of a margin: what the rounding of one kernel value may be, times the bound
-_CHUNK = 256  # rows that a thread gathers at a time
 _PIECE = 4096  # entries of a field that stay near the core meanwhile
 
 
@@ -72,7 +70,8 @@ class Way:
         """Go near the solution by rows of K itself: the field follows at every step."""
         y = self.column.y
         e = self.field + y
-        approach(rows, 1.0, *self.column, e, goal * self.scale, stop)
+        order = np.arange(y.size, dtype=np.uint32)
+        approach(rows, 1.0, *self.column, e, order, goal * self.scale, stop)
         np.subtract(e, y, out=self.field)
 
     def leave(self) -> None:
@@ -84,21 +83,22 @@ class Way:
 def fine_enough(diagonal: np.ndarray, bound: np.ndarray) -> bool:
     """Whether 16 bits do for kernel values: K_ii are about the same, and coefficients are not too large."""
     largest = float(np.max(diagonal))
-    return largest < 2 * float(np.min(diagonal)) and float(np.max(bound)) * largest < _COARSE * _LARGEST
+    return largest < 2 * float(np.min(diagonal)) and float(np.max(bound)) * largest < _COARSE * LARGEST
 
 
 class Together:
-    """The columns of a question, and K among the samples that are worked on, its members."""
+    """The columns of a question, and the samples that are worked on in any of them."""
 
-    def __init__(self, rows: np.ndarray, diagonal: np.ndarray, question: Question, threads: Threads) -> None:
-        self.rows, self.diagonal, self.question, self.threads = rows, diagonal, question, threads
-        self.members, self.matrix = question.samples[:0], np.empty((0, 0), dtype=np.int16)
-        self.unit = float(np.max(diagonal)) / _LARGEST
+    def __init__(
+        self, known: Gathered, diagonal: np.ndarray, question: Question, threads: Threads, limit: int
+    ) -> None:
+        self.known, self.diagonal, self.question, self.threads = known, diagonal, question, threads
+        self.limit, self.working = limit, np.zeros(question.samples.size, dtype=bool)
 
-    def advance(self, duals: Duals, asked: Asked, memory: np.ndarray) -> list[int]:
+    def advance(self, duals: Duals, asked: Asked) -> list[int]:
         """Bring the columns near their solutions, and return those that are there.
 
-        The others start from where they are now. The memory, of 16 bits a number, is for the matrix.
+        The others start from where they are now.
         """
         columns, (_, share, stop) = range(len(self.question.signed)), self.threads
         ways: list[Any] = [None for _ in columns]
@@ -110,11 +110,11 @@ class Together:
         share(begin, columns)
         if self._is_early(ways):
             going = [way for way in reversed(ways) if len(way.wanted)]
-            share(lambda way: way.settle_on_all(self.rows, _SPARE * asked.tol, stop), going)
+            share(lambda way: way.settle_on_all(self.known.rows, _SPARE * asked.tol, stop), going)
             share(lambda way: way.look(asked), going)
         for turn in range(_ROUNDS):
             going = [way for way in ways if len(way.wanted)]
-            if not going or stop[0] or not self._gather(going, memory):
+            if not going or stop[0] or not self._gather(going):
                 break
             self._follow(duals, self._settle(going, (_LATER if turn else _SPARE) * asked.tol))
             share(lambda way: way.look(asked), going)
@@ -125,39 +125,27 @@ class Together:
 
     def _is_early(self, ways: list[Way]) -> bool:
         """Whether few are between their bounds: others then go from one to the other, and few rows do."""
-        if self.question.samples.size < len(self.rows):
+        if self.question.samples.size < len(self.known.rows):
             return False
         free = sum(count_free(*way.column[2:]) for way in ways)
         return bool(free < _EARLY * sum(len(way.wanted) for way in ways))
 
-    def _gather(self, ways: list[Way], memory: np.ndarray) -> bool:
-        """Let the samples that are wanted join the members; return whether there is room for them."""
-        fresh = np.zeros(self.question.samples.size, dtype=bool)
+    def _gather(self, ways: list[Way]) -> bool:
+        """Bring those that are wanted together with those before; return whether there is room for them."""
         for way in ways:
-            fresh[way.wanted] = True
-        fresh[self.members], known = False, self.members.size
-        self.members = np.concatenate((self.members, np.flatnonzero(fresh)))
-        m = self.members.size
-        if not known:
-            room = min(int(_ROOM * m), math.isqrt(memory.size))
-            self.matrix = memory[: room**2].reshape(room, room)
-        if m > len(self.matrix):
-            return False
-        # With a sign, every number would be asked for it.
-        where = self.question.samples[self.members].astype(np.uint32)
-        self.threads.share(
-            lambda a: gather_rows(self.rows, where, known, self.matrix, 1 / self.unit, a, min(a + _CHUNK, m)),
-            range(0, m, _CHUNK),
-        )
-        return True
+            self.working[way.wanted] = True
+        working = self.question.samples[self.working]
+        return self.known.include(working, self.limit, self.threads.share)
 
     def _settle(self, ways: list[Way], goal: float) -> dict[int, np.ndarray]:
-        """Let columns go near their solutions on the members; return by how much each member changed."""
-        steps = {way.j: np.empty(self.members.size) for way in ways}
+        """Let columns go near their solutions on those that work; return by how much each of them changed."""
+        own = np.flatnonzero(self.working)
+        order = self.known.order(self.question.samples[own])
+        steps = {way.j: np.empty(own.size) for way in ways}
 
         def one(way: Way) -> None:
-            given = self.matrix, self.unit, way.samples, self.members, way.column, way.field
-            settle(*given, goal * way.scale, self.threads.stop, steps[way.j])
+            given = self.known.matrix, self.known.unit, self.known.members.size, order, own
+            settle(*given, way.samples, way.column, way.field, goal * way.scale, self.threads.stop, steps[way.j])
 
         self.threads.share(one, reversed(ways))
         return steps
@@ -166,11 +154,11 @@ class Together:
         """Bring the fields of the columns that moved up to date."""
         columns, changes = np.array(list(steps)), np.stack(list(steps.values()))
         moved, n = np.flatnonzero(changes.any(axis=0)), duals.fields.shape[1]
-        where, changes = self.question.samples[self.members[moved]], np.ascontiguousarray(changes[:, moved])
-        length = -(-n // self.threads.workers)
+        where = self.question.samples[self.working][moved]
+        changes, length = np.ascontiguousarray(changes[:, moved]), -(-n // self.threads.workers)
 
         def part(a: int) -> None:
-            add_to_all(self.rows, where, changes, columns, duals.fields, a, min(a + length, n))
+            add_to_all(self.known.rows, where, changes, columns, duals.fields, a, min(a + length, n))
 
         self.threads.share(part, range(0, n, length))
 
@@ -198,43 +186,34 @@ def candidates(samples: Any, column: Any, field: Any, asked: Any, most: float) -
 
 
 @compiled
-def gather_rows(
-    rows: Any, where: Any, known: int, matrix: Any, per_unit: float, first: int, last: int
-) -> None:
-    """Write the rows first to last of the matrix among the samples, of which so many were known before."""
-    factor, near = rows.dtype.type(per_unit), np.empty(where.size, rows.dtype)
-    for c in range(first, last):
-        row, out, begin = rows[where[c]], matrix[c], (known if c < known else 0)
-        for d in range(begin, where.size):
-            near[d] = row[where[d]]
-        for d in range(begin, where.size):  # apart from the others, these are many at a time
-            out[d] = np.int16(np.rint(near[d] * factor))
-
-
-@compiled
 def settle(
     matrix: Any,
     unit: float,
+    members: int,
+    order: Any,
+    own: Any,
     samples: Any,
-    members: Any,
     column: Any,
     field: Any,
     goal: float,
     stop: Any,
     steps: Any,
 ) -> None:
-    """Solve a column on the members, all others staying where they are; write by how much they changed."""
-    m = members.size
-    diagonal, y, low, high = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
-    z, e = np.empty(m), np.empty(m, np.float32)
-    for c in range(m):
-        i = members[c]
+    """Solve a column on its own samples that work, all others staying where they are; write by how much.
+
+    In the matrix among so many members, these are at the places ``order``. The others rest: their box is
+    empty.
+    """
+    diagonal, y, e = np.ones(members), np.zeros(members), np.zeros(members, np.float32)
+    low, high, z = np.zeros(members), np.zeros(members), np.zeros(members)
+    for a in range(own.size):
+        c, i = order[a], own[a]
         diagonal[c], y[c], low[c], high[c] = column.diagonal[i], column.y[i], column.low[i], column.high[i]
         z[c], e[c] = column.z[i], field[samples[i]] + column.y[i]
-    approach(matrix, unit, diagonal, y, low, high, z, e, goal, stop)
-    for c in range(m):
-        i = members[c]
-        steps[c], column.z[i] = z[c] - column.z[i], z[c]
+    approach(matrix, unit, diagonal, y, low, high, z, e, order, goal, stop)
+    for a in range(own.size):
+        c, i = order[a], own[a]
+        steps[a], column.z[i] = z[c] - column.z[i], z[c]
 
 
 @compiled
@@ -247,32 +226,35 @@ def approach(
     high: Any,
     z: Any,
     e: Any,
+    order: Any,
     goal: float,
     stop: Any,
 ) -> None:
     """Take pair steps until the gap is the goal, or they are too slow."""
-    limit, taken = int(_LIMIT * z.size), 1
+    limit, taken = int(_LIMIT * order.size), 1
     while 0 < taken < limit and not stop[0]:
-        violation, gap = gap_of_part(y, low, high, z, e)
+        violation, gap = gap_of_part(y, low, high, z, e, order)
         if gap <= goal:
             break
-        taken = pairs_in_blocks(matrix, unit, diagonal, low, high, z, e, _SHARE * violation, limit, stop)
+        taken = pairs_in_blocks(
+            matrix, unit, diagonal, low, high, z, e, order, _SHARE * violation, limit, stop
+        )
 
 
 @compiled
-def gap_of_part(y: Any, low: Any, high: Any, z: Any, e: Any) -> Any:
+def gap_of_part(y: Any, low: Any, high: Any, z: Any, e: Any, order: Any) -> Any:
     """Return the largest violation among some samples, and the part of the duality gap that is theirs.
 
     As Σ z_i = 0, the gap is Σ z_i (f_i + β) − |z_i| + (high_i − low_i) max(0, 1 − m_i). No term is negative.
     Those of samples at their bound with margins under 1, or at 0 with margins over 1, are 0: others are so.
     """
     rise, fall, gap = np.inf, -np.inf, 0.0
-    for c in range(z.size):
+    for c in order:
         if z[c] < high[c]:
             rise = min(rise, e[c])
         if z[c] > low[c]:
             fall = max(fall, e[c])
-    for c in range(z.size):
+    for c in order:
         if low[c] < high[c]:
             error = y[c] * (e[c] - (rise + fall) / 2)  # 1 − m_i
             gap += y[c] * z[c] * (error - 1) - abs(z[c]) + (high[c] - low[c]) * max(error, 0.0)
