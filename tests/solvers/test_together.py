@@ -8,8 +8,9 @@ from solution_paths import overlapping
 
 import marginpath as mp
 from marginpath.solvers.coordinate.compiled import add_rows
-from marginpath.solvers.solution_path import together
+from marginpath.solvers.solution_path import gathered, together
 from marginpath.solvers.solution_path.blocks import BLOCK, pairs_in_blocks
+from marginpath.solvers.solution_path.column import least_loss
 
 GOING = np.zeros(1, dtype=bool)
 
@@ -44,10 +45,15 @@ def column(n, bound=2.0):
     return K, y, np.where(y > 0, -bound, 0.0), np.where(y > 0, 0.0, bound), np.zeros(n), y.copy()
 
 
+def in_order(n):
+    """The samples, each at its own place."""
+    return np.arange(n, dtype=np.uint32)
+
+
 @pytest.mark.parametrize("n", [BLOCK // 2, BLOCK, 5 * BLOCK + 3])
 def test_blocks_end_at_the_solution(n):
     K, y, low, high, z, e = column(n)
-    taken = pairs_in_blocks(K, 1.0, np.ones(n), low, high, z, e, 1e-7, 10**6, GOING)
+    taken = pairs_in_blocks(K, 1.0, np.ones(n), low, high, z, e, in_order(n), 1e-7, 10**6, GOING)
     assert 0 < taken < 10**6
     assert np.all((low <= z) & (z <= high))
     assert abs(z.sum()) < 1e-9
@@ -60,7 +66,7 @@ def test_blocks_of_rounded_values_end_at_the_solution_of_those():
     K, y, low, high, z, e = column(200)
     unit = 1 / (2**15 - 1)
     rounded = np.rint(K / unit).astype(np.int16)
-    pairs_in_blocks(rounded, unit, np.ones(200), low, high, z, e, 1e-6, 10**6, GOING)
+    pairs_in_blocks(rounded, unit, np.ones(200), low, high, z, e, in_order(200), 1e-6, 10**6, GOING)
     np.testing.assert_allclose(e, unit * rounded @ z + y, atol=1e-9)
     assert np.max(e[z > low]) - np.min(e[z < high]) <= 1e-6
 
@@ -68,13 +74,15 @@ def test_blocks_of_rounded_values_end_at_the_solution_of_those():
 @pytest.mark.parametrize(("limit", "stop"), [(0, False), (10**6, True)])
 def test_blocks_can_be_stopped(limit, stop):
     K, _, low, high, z, e = column(100)
-    assert pairs_in_blocks(K, 1.0, np.ones(100), low, high, z, e, 1e-9, limit, np.array([stop])) == 0
+    given = K, 1.0, np.ones(100), low, high, z, e, in_order(100)
+    assert pairs_in_blocks(*given, 1e-9, limit, np.array([stop])) == 0
     assert not z.any()
 
 
 def test_a_limit_ends_soon_after_it():
     K, _, low, high, z, e = column(300)
-    assert 50 <= pairs_in_blocks(K, 1.0, np.ones(300), low, high, z, e, 1e-9, 50, GOING) <= 50 + 10 * BLOCK
+    taken = pairs_in_blocks(K, 1.0, np.ones(300), low, high, z, e, in_order(300), 1e-9, 50, GOING)
+    assert 50 <= taken <= 50 + 10 * BLOCK
 
 
 def test_many_samples_that_violate_alike_do_no_harm():
@@ -82,7 +90,7 @@ def test_many_samples_that_violate_alike_do_no_harm():
     n = 4 * BLOCK
     y = np.repeat([1.0, -1.0], n // 2)
     z, low, high = np.zeros(n), np.minimum(-y, 0), np.maximum(-y, 0)
-    pairs_in_blocks(np.eye(n), 1.0, np.ones(n), low, high, z, y.copy(), 1e-9, 10**6, GOING)
+    pairs_in_blocks(np.eye(n), 1.0, np.ones(n), low, high, z, y.copy(), in_order(n), 1e-9, 10**6, GOING)
     np.testing.assert_allclose(z, -y)
 
 
@@ -93,10 +101,31 @@ def test_blocks_do_not_see_where_arrays_lie(dtype):
     unit = 2.0**-14 if dtype == np.int16 else 1.0
     K, e, bits = (K / unit).astype(dtype), e.astype(np.float32 if dtype == np.int16 else np.float64), set()
     for K_, diagonal, low_, high_, z_, e_ in placements(0, K, np.ones(150), low, high, z, e):
-        pairs_in_blocks(K_, unit, diagonal, low_, high_, z_, e_, 1e-3, 10**6, GOING)
+        pairs_in_blocks(K_, unit, diagonal, low_, high_, z_, e_, in_order(150), 1e-3, 10**6, GOING)
         bits.add((z_.tobytes(), e_.tobytes()))
     assert len(bits) == 1
     assert z_.any()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int16])
+@pytest.mark.parametrize("alike", [False, True])
+def test_blocks_do_not_see_at_which_places_samples_are(dtype, alike, rng):
+    """Nor who else rests there; also where more samples violate alike than a block takes."""
+    K, y, low, high, z, e = column(150)
+    if alike:
+        K = np.eye(150) + 0.1
+    unit, bits = (2.0**-14 if dtype == np.int16 else 1.0), set()
+    for places in (np.arange(150), rng.permutation(150), rng.permutation(220)[:150]):
+        m = places.max() + 1
+        matrix, given = np.full((m, m), 7, dtype=dtype), np.zeros((4, m))
+        matrix[np.ix_(places, places)] = (K / unit).astype(dtype)
+        given[:, places] = low, high, z, e
+        order = places.astype(np.uint32)
+        violation, gap = together.gap_of_part(np.sign(given[3]), *given, order)
+        pairs_in_blocks(matrix, unit, np.ones(m), *given, order, 1e-3, 10**6, GOING)
+        bits.add((given[2:, places].tobytes(), violation, gap))
+    assert len(bits) == 1
+    assert given[2].any()
 
 
 @pytest.mark.parametrize("count", range(18))
@@ -152,12 +181,12 @@ def test_they_do_go_together(always_together, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "coarse", [{"_LARGEST": 7}, {"_LIMIT": 0.01}, {"_ROUNDS": 1}, {"_EARLY": 0.0}, {"_EARLY": 1e9}]
+    "coarse", [{"LARGEST": 7}, {"_LIMIT": 0.01}, {"_ROUNDS": 1}, {"_EARLY": 0.0}, {"_EARLY": 1e9}]
 )
 def test_what_is_left_is_done_by_each_column(coarse, always_together, monkeypatch):
     """Kernel values of three bits, too few steps or rounds: slower, never wrong."""
     for name, value in coarse.items():
-        monkeypatch.setattr(together, name, value)
+        monkeypatch.setattr(gathered if name == "LARGEST" else together, name, value)
     for compiled in (together.approach, together.settle):  # their numbers are compiled into them
         monkeypatch.setattr(together, compiled.__name__, compiled.py_func)
     problem, solver = folded(150), mp.SolutionPath()
@@ -210,12 +239,13 @@ def test_a_round_that_makes_it_worse_is_undone(always_together, monkeypatch):
     """Steps that go astray, as rounded kernel values may let them: the column is where it was before them."""
     settle = together.settle
 
-    def astray(matrix, unit, samples, members, column, field, goal, stop, steps):
-        settle(matrix, unit, samples, members, column, field, goal, stop, steps)
-        free = np.flatnonzero(column.high[members] > column.low[members])
+    def astray(*given):
+        own, _, column, *_, steps = given[4:]
+        settle(*given)
+        free = np.flatnonzero(column.high[own] > column.low[own])
         bound = np.where(column.y > 0, column.low, column.high)  # every sample at its bound
-        steps[free] += bound[members[free]] - column.z[members[free]]
-        column.z[members[free]] = bound[members[free]]
+        steps[free] += bound[own[free]] - column.z[own[free]]
+        column.z[own[free]] = bound[own[free]]
 
     monkeypatch.setattr(together, "settle", astray)
     monkeypatch.setattr(together, "_EARLY", 0.0)
@@ -290,3 +320,23 @@ def test_what_is_solved_is_not_undone(always_together, monkeypatch):
     assert way.is_solved
     assert not np.isnan(way.column.z).any()
     assert way.duals.offset[way.j] == 0.5
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_offset_is_where_the_losses_are_least(weighted, rng):
+    """As a plain search says, up to what is left of the interval; samples far off do not move it."""
+    _, y, low, high, _, _ = column(200)
+    if weighted:
+        weights = rng.integers(0, 4, 200)
+        low, high = weights * low, weights * high
+    f = -y + 0.1 * rng.standard_normal(200)
+    f[3] += 5 * y[3]
+
+    def loss(beta):
+        return np.sum((high - low) * np.maximum(0, 1 + y * (f + beta)))
+
+    found = least_loss(y, low, high, f, -3.0, 4.0)
+    grid = np.linspace(-3, 4, 7001)
+    losses = np.array([loss(beta) for beta in grid])
+    assert abs(found - grid[losses.argmin()]) <= 7 / 2**7
+    assert abs(found) < 0.2

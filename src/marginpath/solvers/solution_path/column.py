@@ -28,6 +28,7 @@ _LEAST = 0.01  # of the objective, by which a gap is judged where nearly all of 
 _ROOM, MOST = 1.25, 4  # a set has room for all free samples and some more, but not without end
 _SHARE = 0.3  # of the violation that is left of a working set
 _SPARE = 0.5  # of the gap asked for that a working set may keep
+_HALVINGS, _LANES = 7, 32  # of the violation, to find an offset; sums side by side
 
 
 @compiled
@@ -36,7 +37,7 @@ def plan(y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool, tol: float, wo
 
     Then z and f have been multiplied by a factor, which is returned too; the gap is the last.
     """
-    beta, violation, gap, scale, factor = survey(y, low, high, z, f, tied)
+    beta, middle, violation, gap, scale, factor = survey(y, low, high, z, f, tied)
     if gap <= tol * scale:
         for i in range(z.size):
             z[i] *= factor
@@ -46,7 +47,7 @@ def plan(y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool, tol: float, wo
     for i in range(z.size):
         total += abs(z[i])
     eps = min(max(_SHARE * violation, _SPARE * tol * scale / max(scale, total)), violation / 2)
-    return beta, choose(y, low, high, z, f, beta, most), eps, 1.0, gap
+    return beta, choose(y, low, high, z, f, middle, most), eps, 1.0, gap
 
 
 @compiled
@@ -66,7 +67,10 @@ def count_free(low: Any, high: Any, z: Any) -> int:
 
 @compiled
 def survey(y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool) -> Any:
-    """Return the offset β, the largest violation, the duality gap, the scale it is judged by, and a factor.
+    """Return the offset β, the middle, the violation, the duality gap, the scale it is judged by, and a factor.
+
+    The middle is where those who could rise and those who could fall violate alike, and the violation is by
+    how much. The offset is where the losses are least: it makes the gap what few samples far off do not.
 
     The scale is the primal objective, or 2 ‖w‖² where that is less: at a small C the losses are nearly all of
     the objective, and say little of w.
@@ -83,8 +87,9 @@ def survey(y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool) -> Any:
             if z[i] > low[i] and e > fall:
                 fall = e
     if tied and (rise == np.inf or fall == -np.inf):  # an empty box
-        return 0.0, 0.0, 0.0, 0.0, 1.0
-    beta = -(rise + fall) / 2 if tied else 0.0
+        return 0.0, 0.0, 0.0, 0.0, 0.0, 1.0
+    beta = least_loss(y, low, high, f, -fall, -rise) if tied else 0.0
+    middle = -(rise + fall) / 2 if tied else 0.0
     violation = fall - rise if tied else max(fall, -rise)
     squared, total, loss, excess, least, filled = 0.0, 0.0, 0.0, 0.0, np.inf, 0.0
     for i in range(z.size):
@@ -104,15 +109,43 @@ def survey(y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool) -> Any:
         if without_loss * (without_loss * squared - total) < gap:
             factor, gap = without_loss, without_loss * (without_loss * squared - total)
     off = abs(excess) / total * scale if tied and total > 0 else 0.0
-    return beta, violation, max(gap, off), scale, factor
+    return beta, middle, violation, max(gap, off), scale, factor
 
 
 @compiled
-def choose(y: Any, low: Any, high: Any, z: Any, f: Any, beta: float, most: int) -> Any:
+def least_loss(y: Any, low: Any, high: Any, f: Any, least: float, most: float) -> float:
+    """Return the offset β, from the least to the most, where the losses are about least: by bisection.
+
+    Their slope is Σ y_i (high_i − low_i) over the samples with margins under 1. It is summed in lanes, side by
+    side.
+    """
+    n = y.size
+    threshold, slope, lane = np.empty(n), np.empty(n), np.empty(_LANES)
+    for i in range(n):
+        slope[i] = y[i] * (high[i] - low[i])
+        threshold[i] = -y[i] - f[i]  # the offset at which the margin is 1
+    for _ in range(_HALVINGS):
+        beta, total = (least + most) / 2, 0.0
+        lane[:] = 0.0
+        for a in range(0, n, _LANES):
+            s, t = slope[a : a + _LANES], threshold[a : a + _LANES]
+            for k in range(s.size):
+                lane[k] += max(s[k], 0.0) if beta > t[k] else min(s[k], 0.0)
+        for k in range(_LANES):
+            total += lane[k]
+        if total > 0:
+            most = beta
+        else:
+            least = beta
+    return (least + most) / 2
+
+
+@compiled
+def choose(y: Any, low: Any, high: Any, z: Any, f: Any, middle: float, most: int) -> Any:
     """Return the samples to work on: those between their bounds and those that violate, the worst first."""
     index, ranks, count = np.empty(z.size, np.int64), np.empty(z.size), 0
     for i in range(z.size):
-        rises, falls, e = z[i] < high[i], z[i] > low[i], f[i] + y[i] + beta
+        rises, falls, e = z[i] < high[i], z[i] > low[i], f[i] + y[i] + middle
         if (rises and falls) or (rises and e < 0) or (falls and e > 0):
             index[count], ranks[count] = i, abs(e)
             count += 1

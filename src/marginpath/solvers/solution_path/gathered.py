@@ -20,7 +20,7 @@ from .part import compiled
 
 LARGEST = 32_000  # the number that the largest K_ii becomes; by rounding, others may be over it
 _ROOM = 1.125  # for samples that join later
-_WORKING = 0.85  # of the members: where fewer work, the others have to leave
+_WORKING = 0.75  # of the members: where fewer work, the others have to leave
 _KEPT = 0.5  # of the bytes of K: what may be kept of all questions
 _CHUNK = 256  # rows that a thread writes at a time
 
@@ -59,9 +59,7 @@ class Gathered:
             range(known, m, _CHUNK),
         )
         if fresh.size:
-            share(
-                lambda a: mirror(self.matrix, known, m, a, min(a + _CHUNK, known)), range(0, known, _CHUNK)
-            )
+            share(lambda a: mirror(self.matrix, known, m, a, min(a + _CHUNK, known)), range(0, known, _CHUNK))
         return True
 
     def _begin(self, room: int) -> None:

@@ -145,7 +145,9 @@ class Together:
 
         def one(way: Way) -> None:
             given = self.known.matrix, self.known.unit, self.known.members.size, order, own
-            settle(*given, way.samples, way.column, way.field, goal * way.scale, self.threads.stop, steps[way.j])
+            settle(
+                *given, way.samples, way.column, way.field, goal * way.scale, self.threads.stop, steps[way.j]
+            )
 
         self.threads.share(one, reversed(ways))
         return steps
@@ -172,7 +174,7 @@ def candidates(samples: Any, column: Any, field: Any, asked: Any, most: float) -
     f, (_, y, low, high, z) = np.empty(samples.size), column
     for i in range(samples.size):
         f[i] = field[samples[i]]
-    beta, _, gap, scale, factor = survey(y, low, high, z, f, True)
+    beta, middle, _, gap, scale, factor = survey(y, low, high, z, f, True)
     if gap <= asked.tol * scale:
         if factor != 1:
             for i in range(z.size):
@@ -182,7 +184,7 @@ def candidates(samples: Any, column: Any, field: Any, asked: Any, most: float) -
         return gap, scale, np.empty(0, np.int64), factor * beta
     if gap > most:
         return gap, scale, np.empty(0, np.int64), beta
-    return gap, scale, choose(y, low, high, z, f, beta, room_for(low, high, z, asked.working_set)), beta
+    return gap, scale, choose(y, low, high, z, f, middle, room_for(low, high, z, asked.working_set)), beta
 
 
 @compiled
