@@ -38,8 +38,8 @@ def test_it_does_not_see_where_arrays_lie(n, dtype, intercept):
     for placed in placements(n, K, np.diag(K), y, low, high, np.zeros(n), np.zeros(n)):
         K_, diagonal, *given_ = placed
         for _ in range(4):
-            beta, middle, violation, gap, objective, _ = survey(*given_, intercept)
-            index = choose(*given_, middle, n // 2)
+            beta, violation, gap, objective, _ = survey(*given_, intercept)
+            index = choose(*given_, beta, n // 2)
             m = len(index)
             part = Part(index, K_, np.empty((m, m), dtype), np.zeros(m, dtype=bool))
             steps, _ = improve(part, no_inverse(), index, diagonal, *given_, intercept, 1e-3 * violation)

@@ -111,7 +111,7 @@ def test_blocks_do_not_see_where_arrays_lie(dtype):
 @pytest.mark.parametrize("alike", [False, True])
 def test_blocks_do_not_see_at_which_places_samples_are(dtype, alike, rng):
     """Nor who else rests there; also where more samples violate alike than a block takes."""
-    K, y, low, high, z, e = column(150)
+    K, _, low, high, z, e = column(150)
     if alike:
         K = np.eye(150) + 0.1
     unit, bits = (2.0**-14 if dtype == np.int16 else 1.0), set()

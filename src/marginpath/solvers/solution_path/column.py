@@ -28,7 +28,8 @@ _LEAST = 0.01  # of the objective, by which a gap is judged where nearly all of 
 _ROOM, MOST = 1.25, 4  # a set has room for all free samples and some more, but not without end
 _SHARE = 0.3  # of the violation that is left of a working set
 _SPARE = 0.5  # of the gap asked for that a working set may keep
-_HALVINGS, _LANES = 7, 32  # of the violation, to find an offset; sums side by side
+_FEW = 1024  # samples of which another set is as cheap as a better offset
+_HALVINGS = 7  # of the violation, to find that
 
 
 @compiled
@@ -37,7 +38,10 @@ def plan(y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool, tol: float, wo
 
     Then z and f have been multiplied by a factor, which is returned too; the gap is the last.
     """
-    beta, middle, violation, gap, scale, factor = survey(y, low, high, z, f, tied)
+    beta, violation, gap, scale, factor = survey(y, low, high, z, f, tied)
+    middle = beta
+    if tied and gap > tol * scale and z.size > _FEW:
+        beta, gap, scale, factor = sharpen(y, low, high, z, f, middle, violation)
     if gap <= tol * scale:
         for i in range(z.size):
             z[i] *= factor
@@ -67,17 +71,58 @@ def count_free(low: Any, high: Any, z: Any) -> int:
 
 @compiled
 def survey(y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool) -> Any:
-    """Return the offset β, the middle, the violation, the duality gap, the scale it is judged by, and a factor.
+    """Return the offset β, the largest violation, the duality gap, the scale it is judged by, and a factor.
 
-    The middle is where those who could rise and those who could fall violate alike, and the violation is by
-    how much. The offset is where the losses are least: it makes the gap what few samples far off do not.
-
-    The scale is the primal objective, or 2 ‖w‖² where that is less: at a small C the losses are nearly all of
-    the objective, and say little of w.
-
-    The gap is ‖w‖² − Σ |z_i| + Σ_i (high_i − low_i) max(0, 1 − m_i), with margins m_i = −y_i (f_i + β). It is
-    that of z times the factor, which makes all margins 1 where the box allows it and the gap is smaller so.
+    The offset is in the middle of who can rise and who can fall: see ``sharpen`` for a better one.
     """
+    rise, fall = ends(y, low, high, z, f)
+    if tied and (rise == np.inf or fall == -np.inf):  # an empty box
+        return 0.0, 0.0, 0.0, 0.0, 1.0
+    beta = -(rise + fall) / 2 if tied else 0.0
+    violation = fall - rise if tied else max(fall, -rise)
+    gap, scale, factor = judge(y, low, high, z, f, tied, beta)
+    return beta, violation, gap, scale, factor
+
+
+@compiled
+def sharpen(y: Any, low: Any, high: Any, z: Any, f: Any, middle: float, violation: float) -> Any:
+    """Return the offset that makes the losses least, the gap, its scale and factor, as of ``survey``.
+
+    With the offset in the middle, the gap hangs on the two samples that are farthest off.
+    """
+    beta = least_loss(y, low, high, f, middle - violation / 2, middle + violation / 2)
+    gap, scale, factor = judge(y, low, high, z, f, True, beta)
+    return beta, gap, scale, factor
+
+
+@compiled
+def least_loss(y: Any, low: Any, high: Any, f: Any, least: float, most: float) -> float:
+    """Return the offset β, from the least to the most, where the losses are about least: by bisection.
+
+    Their slope is Σ y_i (high_i − low_i) over the samples with margins under 1.
+    """
+    slopes, offsets, count, always = np.empty(y.size), np.empty(y.size), 0, 0.0
+    for i in range(y.size):
+        slope, offset = y[i] * (high[i] - low[i]), -y[i] - f[i]  # at which its margin is 1
+        if least < offset < most:
+            slopes[count], offsets[count] = slope, offset
+            count += 1
+        elif (slope > 0) == (offset <= least):
+            always += slope
+    for _ in range(_HALVINGS):
+        beta, total = (least + most) / 2, always
+        for c in range(count):
+            total += max(slopes[c], 0.0) if beta > offsets[c] else min(slopes[c], 0.0)
+        if total > 0:
+            most = beta
+        else:
+            least = beta
+    return (least + most) / 2
+
+
+@compiled
+def ends(y: Any, low: Any, high: Any, z: Any, f: Any) -> Any:
+    """Return the least e of who can rise, and the largest of who can fall; infinite where nobody can."""
     rise, fall = np.inf, -np.inf
     for i in range(z.size):
         if low[i] < high[i]:
@@ -86,11 +131,19 @@ def survey(y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool) -> Any:
                 rise = e
             if z[i] > low[i] and e > fall:
                 fall = e
-    if tied and (rise == np.inf or fall == -np.inf):  # an empty box
-        return 0.0, 0.0, 0.0, 0.0, 0.0, 1.0
-    beta = least_loss(y, low, high, f, -fall, -rise) if tied else 0.0
-    middle = -(rise + fall) / 2 if tied else 0.0
-    violation = fall - rise if tied else max(fall, -rise)
+    return rise, fall
+
+
+@compiled
+def judge(y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool, beta: float) -> Any:
+    """Return the duality gap with the offset β, the scale it is judged by, and a factor.
+
+    The scale is the primal objective, or 2 ‖w‖² where that is less: at a small C the losses are nearly all of
+    the objective, and say little of w.
+
+    The gap is ‖w‖² − Σ |z_i| + Σ_i (high_i − low_i) max(0, 1 − m_i), with margins m_i = −y_i (f_i + β). It is
+    that of z times the factor, which makes all margins 1 where the box allows it and the gap is smaller so.
+    """
     squared, total, loss, excess, least, filled = 0.0, 0.0, 0.0, 0.0, np.inf, 0.0
     for i in range(z.size):
         if low[i] < high[i]:
@@ -109,43 +162,15 @@ def survey(y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool) -> Any:
         if without_loss * (without_loss * squared - total) < gap:
             factor, gap = without_loss, without_loss * (without_loss * squared - total)
     off = abs(excess) / total * scale if tied and total > 0 else 0.0
-    return beta, middle, violation, max(gap, off), scale, factor
+    return max(gap, off), scale, factor
 
 
 @compiled
-def least_loss(y: Any, low: Any, high: Any, f: Any, least: float, most: float) -> float:
-    """Return the offset β, from the least to the most, where the losses are about least: by bisection.
-
-    Their slope is Σ y_i (high_i − low_i) over the samples with margins under 1. It is summed in lanes, side by
-    side.
-    """
-    n = y.size
-    threshold, slope, lane = np.empty(n), np.empty(n), np.empty(_LANES)
-    for i in range(n):
-        slope[i] = y[i] * (high[i] - low[i])
-        threshold[i] = -y[i] - f[i]  # the offset at which the margin is 1
-    for _ in range(_HALVINGS):
-        beta, total = (least + most) / 2, 0.0
-        lane[:] = 0.0
-        for a in range(0, n, _LANES):
-            s, t = slope[a : a + _LANES], threshold[a : a + _LANES]
-            for k in range(s.size):
-                lane[k] += max(s[k], 0.0) if beta > t[k] else min(s[k], 0.0)
-        for k in range(_LANES):
-            total += lane[k]
-        if total > 0:
-            most = beta
-        else:
-            least = beta
-    return (least + most) / 2
-
-
-@compiled
-def choose(y: Any, low: Any, high: Any, z: Any, f: Any, middle: float, most: int) -> Any:
+def choose(y: Any, low: Any, high: Any, z: Any, f: Any, beta: float, most: int) -> Any:
     """Return the samples to work on: those between their bounds and those that violate, the worst first."""
     index, ranks, count = np.empty(z.size, np.int64), np.empty(z.size), 0
     for i in range(z.size):
-        rises, falls, e = z[i] < high[i], z[i] > low[i], f[i] + y[i] + middle
+        rises, falls, e = z[i] < high[i], z[i] > low[i], f[i] + y[i] + beta
         if (rises and falls) or (rises and e < 0) or (falls and e > 0):
             index[count], ranks[count] = i, abs(e)
             count += 1

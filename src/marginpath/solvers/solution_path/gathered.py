@@ -41,10 +41,10 @@ class Gathered:
 
     def order(self, working: np.ndarray) -> np.ndarray:
         """Return the places of the samples, in their own order and not in that in which they joined."""
-        return self.place[working].astype(np.uint32)
+        return np.asarray(self.place[working], dtype=np.uint32)
 
     def include(self, working: np.ndarray, limit: int, share: Share) -> bool:
-        """Let samples, in ascending order, be members, if that are not more than the limit; return whether."""
+        """Let samples, in ascending order, be members; return whether there is room, which has a limit."""
         fresh = working[self.place[working] < 0]
         if self.members.size + fresh.size > min(len(self.matrix), working.size / _WORKING):
             if working.size > limit:

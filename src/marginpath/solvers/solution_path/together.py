@@ -2,8 +2,8 @@
 
 The folds of a question and all its data have nearly the same samples between their bounds. What of K is among
 these is gathered once for all columns, rounded to 16 bits: see ``gathered.py``. Every column goes its own way
-on it; and the rows of K itself that are then added to the fields are read once for all. The gap is that of the
-fields: rounding costs steps, never a solution. What is left after that, each column does by itself: see
+on it; and the rows of K itself that are then added to the fields are read once for all. The gap is that of
+the fields: rounding costs steps, never a solution. What is left after that, each column does by itself: see
 ``advance.py``.
 """
 
@@ -17,7 +17,7 @@ from ...problem.questions import Question
 from ..coordinate.compiled import add_rows
 from .advance import Asked, Duals, enter, leave
 from .blocks import pairs_in_blocks
-from .column import choose, count_free, room_for, survey
+from .column import choose, count_free, room_for, sharpen, survey
 from .gathered import LARGEST, Gathered
 from .kernel_columns import Share
 from .part import compiled
@@ -139,8 +139,8 @@ class Together:
 
     def _settle(self, ways: list[Way], goal: float) -> dict[int, np.ndarray]:
         """Let columns go near their solutions on those that work; return by how much each of them changed."""
-        own = np.flatnonzero(self.working)
-        order = self.known.order(self.question.samples[own])
+        known, own = self.known, np.flatnonzero(self.working)
+        order = known.order(self.question.samples[own])
         steps = {way.j: np.empty(own.size) for way in ways}
 
         def one(way: Way) -> None:
@@ -174,7 +174,10 @@ def candidates(samples: Any, column: Any, field: Any, asked: Any, most: float) -
     f, (_, y, low, high, z) = np.empty(samples.size), column
     for i in range(samples.size):
         f[i] = field[samples[i]]
-    beta, middle, _, gap, scale, factor = survey(y, low, high, z, f, True)
+    middle, violation, gap, scale, factor = survey(y, low, high, z, f, True)
+    beta = middle
+    if gap > asked.tol * scale:
+        beta, gap, scale, factor = sharpen(y, low, high, z, f, middle, violation)
     if gap <= asked.tol * scale:
         if factor != 1:
             for i in range(z.size):
