@@ -11,6 +11,7 @@ from sklearn.datasets import make_blobs, make_moons
 from sklearn.kernel_approximation import Nystroem
 
 import marginpath as mp
+from marginpath import parallel
 from marginpath.gram.choose import choose_gram, landmarks_for
 from marginpath.gram.landmarks import choose_landmarks, landmark_gram
 
@@ -55,6 +56,24 @@ def test_any_kernel_is_approximated_from_below(kernel, rng):
         errors.append(left.sum() / np.trace(K))
     assert errors[0] + 1e-6 >= errors[1] >= errors[2] - 1e-6
     assert abs(errors[2]) < 1e-3
+
+
+def test_features_leave_out_nothing_but_zeros(rng):
+    X = rng.standard_normal((700, 6))
+    gram = mp.Gram.landmarks(X, mp.Gaussian(1.0), 600)  # more than are multiplied at a time
+    assert gram.root.shape[1] > 512
+    assert not np.tril(gram.root, -1).any()
+    whole = mp.Gaussian(1.0)(X, gram.points).astype(np.float32) @ gram.root.astype(np.float32)
+    np.testing.assert_allclose(gram.features, whole, atol=1e-5)
+
+
+def test_the_choice_does_not_depend_on_the_number_of_threads(rng):
+    X = rng.standard_normal((3000, 3)).astype(np.float32)
+    chosen = []
+    for threads in (1, 3):
+        with parallel.limited(threads):
+            chosen.append(choose_landmarks(X, mp.Gaussian(0.5), 300, seed=1))
+    np.testing.assert_array_equal(*chosen)
 
 
 def test_pivots_are_better_than_chance(rng):

@@ -10,7 +10,9 @@ from naive import svm
 from sklearn.svm import SVC
 
 import marginpath as mp
+from marginpath import parallel
 from marginpath.gram.linear import RUN, interleaved_blocks, interleaved_rows
+from marginpath.solvers.solution_path.feature_rows import DenseRows
 from marginpath.solvers.solution_path.sweeping import step_in_blocks
 
 KINDS = pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
@@ -199,10 +201,46 @@ def test_a_sweep_is_one_exact_step_after_the_other(n, k, passes, rng):
 
     swept = np.ascontiguousarray(w.T)
     settings = bound, total, offset, rho, tol
-    step_in_blocks(order, X, grams, RUN, passes, Y, mass, u, *settings, swept)
+    step_in_blocks(order, X, np.sum(X**2, axis=1), grams, RUN, passes, Y, mass, u, *settings, swept)
     np.testing.assert_allclose(u, expected, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(swept.T, field, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(total, tied, rtol=1e-9, atol=1e-9)
+
+
+def test_a_sweep_takes_a_zero_sample_to_its_bound_unless_it_has_no_weight():
+    X, Y, mass, u = np.zeros((3, 2)), np.ones((3, 1)), np.array([[1.0], [0.5], [0.0]]), np.zeros((3, 1))
+    settings = np.full(1, 2.0), np.zeros(1), np.zeros(1), np.zeros(1), 0.01
+    steps = step_in_blocks(
+        np.arange(1), X, np.zeros(3), np.zeros((1, 3, 3)), RUN, 3, Y, mass, u, *settings, np.zeros((1, 2))
+    )
+    assert steps == 2
+    np.testing.assert_array_equal(u[:, 0], [-2.0, -1.0, 0.0])
+
+
+@pytest.mark.parametrize(("n", "d", "k"), [(1, 1, 1), (2, 5, 3), (7, 40, 4), (2000, 300, 5), (999, 700, 8)])
+def test_scores_of_dense_rows_are_products(n, d, k, rng):
+    X, w = rng.standard_normal((n, d)), rng.standard_normal((d, k))
+    scores = DenseRows(X, np.sum(X**2, axis=1)).scores(w)
+    assert scores.flags.c_contiguous
+    np.testing.assert_allclose(scores, X @ w, rtol=1e-12, atol=1e-12)
+    with parallel.limited(3):
+        assert DenseRows(X, np.sum(X**2, axis=1)).scores(w).tobytes() == scores.tobytes()
+
+
+def test_groups_of_columns_begin_a_step_in_the_same_order(monkeypatch):
+    X, y = overlapping(2000)
+    problem, sweep, first = mp.Problem(mp.Gram.linear(X), in_folds(y)), DenseRows.sweep, {}
+
+    def noted(self, group, rng):
+        if len(self.X) == len(X) and id(group) not in first:
+            first[id(group)] = group, rng.bit_generator.state["state"]
+        return sweep(self, group, rng)
+
+    monkeypatch.setattr(DenseRows, "sweep", noted)
+    mp.run(mp.SolutionPath(), problem, 2)
+    states = [state for _, state in first.values()]
+    assert len(states) == 4  # two groups, in each of two steps
+    assert all(states.count(state) == 2 for state in states)
 
 
 def test_features_that_lie_by_columns_have_the_same_path():

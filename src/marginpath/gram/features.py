@@ -16,6 +16,7 @@ from .precision import PRECISIONS, Precision
 logger = logging.getLogger("marginpath")
 
 _ROWS, _FEATURES = 4096, 2**26  # rows whose features are computed at a time; beside NumPy, so many features
+_COLUMNS = 256  # features that are multiplied at a time, by no more kernel values than they need
 _ALIGNED = 8  # a row of so many numbers, or a multiple, begins where the matrix units of a GPU can read it
 _TOLD = 10  # times that features in a file tell how far they are
 
@@ -31,6 +32,7 @@ def landmark_features(
 ) -> Array:
     """Return k(X, L) R⁻ᵀ, some rows at a time, and √constant as one more column unless it is 0.
 
+    R⁻ᵀ is upper triangular, so that a feature takes no landmarks after its own: NumPy leaves them out.
     They are in float32, or coarser where that is the precision. Beside NumPy, columns of zeros follow. Those
     that lie in a file tell the logger so, and how far they are.
     """
@@ -39,12 +41,14 @@ def landmark_features(
     out = _zeros(X.shape[0], width, right, numbers, room)
 
     def fill(ends: tuple[int, int]) -> None:
-        values = kernel(X[slice(*ends), :], points)
+        values = xp.astype(kernel(X[slice(*ends), :], points), xp.float32, copy=False)
         with numbers.multiplying():
-            out[slice(*ends), :m] = xp.astype(values, xp.float32, copy=False) @ right
+            for a, b in pieces:
+                out[slice(*ends), a:b] = values[:, :b] @ right[:b, a:b]
         out[slice(*ends), m:width] = constant**0.5
 
     here, rows = isinstance(out, np.ndarray), row_blocks(out)
+    pieces = list(blocks(m, _COLUMNS if here else max(m, 1)))
     if not (here and in_file(out)):
         for_each(fill, rows, parallel=here and X.shape[0] > _ROWS)
         return out

@@ -20,7 +20,7 @@ from .base import Gram
 from .features import landmark_features, mean_of, row_blocks, squares_of
 from .linear import LinearCross, LinearGram
 from .precision import as_precision
-from .products import transposed_product
+from .products import product, transposed_product
 from .tiled import kernel_diagonal
 
 _CANDIDATES = 10  # rows, for every landmark, among which they are chosen
@@ -252,12 +252,15 @@ class _Pivots:
         """Let these rows be pivots, less those that others determine."""
         xp, m = self.xp, len(self.chosen)
         factor = self.factor[:, :m]
-        columns = self.kernel(self.rows, take_rows(self.rows, drawn)) - factor @ take_rows(factor, drawn).T
+        columns = self.kernel(self.rows, take_rows(self.rows, drawn))
+        if m:
+            columns = columns - _product(factor, take_rows(factor, drawn).T)
         back, kept = self._orthogonalized(xp.astype(take_rows(columns, drawn), xp.float64), self.least[drawn])
         self.left[drawn] = 0
         if not len(kept):  # rounding alone had left something of them
             return
-        new = take_columns(columns, kept) @ xp.asarray(back, dtype=columns.dtype, device=device(columns))
+        back = xp.asarray(back, dtype=columns.dtype, device=device(columns))
+        new = _product(take_columns(columns, kept), back)
         self.factor[:, m : m + len(kept)] = xp.astype(new, xp.float32)
         self.left = np.maximum(self.left - to_numpy(xp.sum(new**2, axis=1, dtype=xp.float64)), 0)
         self.chosen.extend(drawn[kept].tolist())
@@ -275,6 +278,11 @@ class _Pivots:
         if not len(kept):
             return own, kept
         return scipy.linalg.solve_triangular(own, np.eye(len(own)), lower=True).T, kept
+
+
+def _product(A: Array, B: Array) -> Array:
+    """Return A B; of NumPy arrays, in threads of our own."""
+    return product(A, B) if isinstance(A, np.ndarray) else A @ B
 
 
 def _row_numbers(landmarks: np.ndarray, n: int) -> np.ndarray:

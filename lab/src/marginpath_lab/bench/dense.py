@@ -21,6 +21,7 @@ from marginpath import parallel
 from marginpath.arrays import blocks
 from marginpath.datasets import Dataset
 from marginpath.gram.linear import interleaved_blocks
+from marginpath.kernels.functions import squared_norms
 from marginpath.parallel import for_all, one_blas_thread
 from marginpath.solvers.solution_path.feature_rows import DenseRows
 
@@ -92,9 +93,8 @@ def _ready(data: Dataset) -> Ready:
     n = len(data.y)
     fold = np.random.default_rng(0).integers(0, FOLDS, n)
     mass = np.column_stack([*(fold != number for number in range(FOLDS)), np.ones(n)]).astype(float)
-    ready = Ready(
-        DenseRows(data.X, interleaved_blocks(data.X)), [_group(data, part) for part in np.hsplit(mass, 2)]
-    )
+    rows = DenseRows(data.X, squared_norms(data.X), interleaved_blocks(data.X))
+    ready = Ready(rows, [_group(data, part) for part in np.hsplit(mass, 2)])
     for _ in range(_SETTLED):
         _in_threads(_swept)(ready)
     return ready

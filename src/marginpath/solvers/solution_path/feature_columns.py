@@ -83,7 +83,7 @@ class FeatureColumns:
             columns = [x[:, own] for x in (self.y, self.mass, self.u, field)]
             limits = [x[own] for x in (self.bound, self.offset, rho)]
             group = _Group(columns, limits, settings.tol, self.rows.lanes or count, stop.is_set)
-            scores = group.solve(self.rows, min(settings.rounds, _ROUNDS), np.random.default_rng([t, *ends]))
+            scores = group.solve(self.rows, min(settings.rounds, _ROUNDS), np.random.default_rng(t))
             for x, new in ((self.u, group.u), (self.w, group.w), (self.scores, scores)):
                 x[:, own] = new[:, :count]
             self.offset[own] = group.offset[:count]

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...arrays import Array
+from ...arrays import Array, blocks
 from ...gram.linear import RUN, interleaved_blocks
-from ...gram.products import product, transposed_product
+from ...gram.products import transposed_product
 from ...mapped import MEMORY, Room, in_file, read_ahead
+from ...parallel import available, for_all
 
 _CHUNK = 64  # blocks between two looks at the clock
+_PIECE = 2**18  # numbers of rows whose scores a thread computes at a time
 _PASSES = 3  # through a block before the field follows: a step is cheap, reading a row of X is not
 
 
@@ -23,8 +25,10 @@ class DenseRows:
 
     lanes = None  # a group may have any number of columns
 
-    def __init__(self, X: Array, blocks: np.ndarray | None = None, room: Room = MEMORY) -> None:
-        self.X, self.dtype, self.room = X, X.dtype, room
+    def __init__(
+        self, X: Array, diagonal: Array, blocks: np.ndarray | None = None, room: Room = MEMORY
+    ) -> None:
+        self.X, self.diagonal, self.dtype, self.room = X, diagonal, X.dtype, room
         if blocks is not None:
             self.blocks = blocks
 
@@ -45,7 +49,8 @@ class DenseRows:
                 break
             self._read_ahead(following)
             own = group.y, group.mass, group.u
-            moved += step_in_blocks(order, self.X, self.blocks, RUN, _PASSES, *own, *group.settings, w)
+            rows = self.X, self.diagonal, self.blocks
+            moved += step_in_blocks(order, *rows, RUN, _PASSES, *own, *group.settings, w)
         group.w[...] = w.T
         return moved
 
@@ -60,7 +65,7 @@ class DenseRows:
 
     def take(self, index: np.ndarray) -> DenseRows:
         """Return some of the rows, copied."""
-        return DenseRows(self.room.rows(self.X, index), room=self.room)
+        return DenseRows(self.room.rows(self.X, index), self.diagonal[index], room=self.room)
 
     def gram(self) -> np.ndarray:
         """Return X Xᵀ."""
@@ -71,8 +76,14 @@ class DenseRows:
         return np.asarray(self.X @ other.X.T)
 
     def scores(self, w: np.ndarray) -> np.ndarray:
-        """Return X w."""
-        return product(self.X, w)
+        """Return X w, in pieces of rows that the threads share: of few columns, twice as fast as BLAS."""
+        from .sweeping import score_rows
+
+        n, d = self.X.shape
+        columns, out = np.ascontiguousarray(w.T), np.empty((w.shape[1], n), self.dtype)
+        pieces = list(blocks(n, max(1, _PIECE // d)))
+        for_all(lambda ends: score_rows(self.X, columns, *ends, out), pieces, available())
+        return np.ascontiguousarray(out.T)
 
     def field(self, V: np.ndarray) -> np.ndarray:
         """Return Xᵀ V."""
@@ -124,4 +135,4 @@ def rows_of(gram: Any, width: int) -> DenseRows | SparseRows:
     """Return the rows of a Gram matrix that is kept as its features, for groups of so many columns."""
     if sp.issparse(gram.features):
         return SparseRows(gram.features, gram.diagonal, 4 if width <= 4 else 8)
-    return DenseRows(gram.by_rows, gram.interleaved, gram.room)
+    return DenseRows(gram.by_rows, gram.diagonal, gram.interleaved, gram.room)

@@ -15,6 +15,8 @@ import numpy as np
 
 from .part import compiled, summed
 
+_FAR = 1e300  # times a gradient, beyond every bound: where a zero sample goes
+
 
 @compiled
 def _exact(old: Any, gradient: Any, curvature: Any, low: Any, tol: Any) -> Any:
@@ -28,6 +30,7 @@ def _exact(old: Any, gradient: Any, curvature: Any, low: Any, tol: Any) -> Any:
 def step_in_blocks(
     order: Any,
     rows: Any,
+    diagonal: Any,
     grams: Any,
     run: int,
     passes: int,
@@ -44,12 +47,13 @@ def step_in_blocks(
     """Step through blocks of dense rows in the given order, and return how many steps there were.
 
     Block c is every m-th run of rows, from run c on, and its Gram matrix is ``grams[c]``: it is stepped
-    through some times on its own scores, before w = Xᵀ(Y∘u), here (columns, features), follows.
+    through some times on its own scores, before w = Xᵀ(Y∘u), here (columns, features), follows. ``diagonal``
+    has the squared norms of all rows, so that of a Gram matrix only rows that move are read.
     """
     n, m, size, k = len(rows), len(grams), grams.shape[1], len(w)
     index, moved = np.empty(size, np.int64), 0
     scores, change = np.empty((k, size), w.dtype), np.empty((k, size + 3), w.dtype)
-    new, low, sign = np.empty(size), np.empty(size), np.empty(size)
+    new, low, sign, inverse = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
     for c in order:
         count = 0
         for first in range(c * run, n, m * run):
@@ -63,8 +67,10 @@ def step_in_blocks(
             for r in range(count):
                 i = block[r]
                 sign[r], low[r], new[r] = y[i, j], -bound[j] * mass[i, j], u[i, j]
+                curvature = diagonal[i] + rho[j]
+                inverse[r] = 1 / curvature if curvature > 0 else _FAR
             steps, total[j] = _step_in_block(
-                grams[c], scores[j], passes, count, sign, low, new, total[j], offset[j], rho[j], tol
+                grams[c], scores[j], passes, count, sign, low, inverse, new, total[j], offset[j], rho[j], tol
             )
             moved += steps
             for r in range(count if steps else 0):
@@ -83,6 +89,7 @@ def _step_in_block(
     count: int,
     sign: Any,
     low: Any,
+    inverse: Any,
     u: Any,
     total: Any,
     offset: Any,
@@ -94,10 +101,9 @@ def _step_in_block(
     for _ in range(passes):
         before = moved
         for i in range(count):
-            if low[i] == 0:
-                continue
             gradient = sign[i] * (score[i] + offset + rho * total) + 1
-            new = _exact(u[i], gradient, own[i, i] + rho, low[i], tol)
+            down = gradient if abs(gradient) > tol else 0.0
+            new = min(max(u[i] - down * inverse[i], low[i]), 0.0)
             if new == u[i]:
                 continue
             moved += 1
@@ -113,15 +119,45 @@ def _step_in_block(
 
 
 @compiled
+def score_rows(rows: Any, w: Any, first: int, last: int, out: Any) -> None:
+    """Write the products of some rows with every column, (columns, rows)."""
+    _score(rows, np.arange(first, last), w, out[:, first:last])
+
+
+@compiled
 def _score(rows: Any, block: Any, w: Any, out: Any) -> None:
-    """Write the products of the rows of a block with every column, four rows at a time."""
-    end = block.size - 1
-    for r in range(0, block.size, 4):
-        four = block[r], block[min(r + 1, end)], block[min(r + 2, end)], block[min(r + 3, end)]
-        for j in range(len(w)):
-            products = _four_products(rows, four, w[j])
-            for q in range(min(4, block.size - r)):
-                out[j, r + q] = products[q]
+    """Write the products of the rows of a block with every column: four rows and three columns at a time.
+
+    The four are a quarter of the block apart, and those after them are their neighbours: memory is read
+    along four lines, which the processor sees coming.
+    """
+    k, end, quarter = len(w), block.size - 1, -(-block.size // 4)
+    for r in range(quarter):
+        at = r, min(r + quarter, end), min(r + 2 * quarter, end), min(r + 3 * quarter, end)
+        four = block[at[0]], block[at[1]], block[at[2]], block[at[3]]
+        threes = k - k % 3
+        for j in range(0, threes, 3):
+            products = _twelve_products(rows, four, w[j], w[j + 1], w[j + 2])
+            for q in range(4):
+                for p in range(3):
+                    out[j + p, at[q]] = products[p][q]
+        for j in range(threes, k):
+            own = _four_products(rows, four, w[j])
+            for q in range(4):
+                out[j, at[q]] = own[q]
+
+
+@summed
+def _twelve_products(rows: Any, i: Any, v: Any, w: Any, z: Any) -> Any:
+    """Return the products of four rows with v, w and z: a number that is read takes part in several."""
+    a0 = a1 = a2 = b0 = b1 = b2 = c0 = c1 = c2 = d0 = d1 = d2 = w.dtype.type(0)
+    i0, i1, i2, i3 = i
+    for p in range(w.size):
+        a, b, c, d = rows[i0, p], rows[i1, p], rows[i2, p], rows[i3, p]
+        a0, b0, c0, d0 = a0 + a * v[p], b0 + b * v[p], c0 + c * v[p], d0 + d * v[p]
+        a1, b1, c1, d1 = a1 + a * w[p], b1 + b * w[p], c1 + c * w[p], d1 + d * w[p]
+        a2, b2, c2, d2 = a2 + a * z[p], b2 + b * z[p], c2 + c * z[p], d2 + d * z[p]
+    return (a0, b0, c0, d0), (a1, b1, c1, d1), (a2, b2, c2, d2)
 
 
 @summed
@@ -149,12 +185,32 @@ def _follow(rows: Any, block: Any, change: Any, w: Any) -> None:
         block[count] = block[r]
         count += moves
     change[:, count : count + 3] = 0
+    end, threes = count - 1, k - k % 3
     for r in range(0, count, 4):
-        end = count - 1
         four = block[r], block[min(r + 1, end)], block[min(r + 2, end)], block[min(r + 3, end)]
-        for j in range(k):
-            factors = change[j, r], change[j, r + 1], change[j, r + 2], change[j, r + 3]
-            _add_four(rows, four, factors, w[j])
+        for j in range(0, threes, 3):
+            factors = _four(change[j], r), _four(change[j + 1], r), _four(change[j + 2], r)
+            _add_four_to_three(rows, four, factors, w[j], w[j + 1], w[j + 2])
+        for j in range(threes, k):
+            _add_four(rows, four, _four(change[j], r), w[j])
+
+
+@compiled
+def _four(change: Any, r: int) -> Any:
+    return change[r], change[r + 1], change[r + 2], change[r + 3]
+
+
+@compiled
+def _add_four_to_three(rows: Any, i: Any, factors: Any, v: Any, w: Any, z: Any) -> None:
+    """Add four rows times their factors to v, w and z."""
+    i0, i1, i2, i3 = i
+    (a0, b0, c0, d0), (a1, b1, c1, d1), (a2, b2, c2, d2) = factors
+    for p in range(w.size):
+        a, b, c, d = rows[i0, p], rows[i1, p], rows[i2, p], rows[i3, p]
+        first = d0 * d + (c0 * c + (b0 * b + (a0 * a + v[p])))
+        second = d1 * d + (c1 * c + (b1 * b + (a1 * a + w[p])))
+        third = d2 * d + (c2 * c + (b2 * b + (a2 * a + z[p])))
+        v[p], w[p], z[p] = first, second, third
 
 
 @compiled
