@@ -219,8 +219,9 @@ class PathValidation:
         columns = columns_for(len(self.classes), multi_class)
         self.signs = signs = columns.signs(codes).astype(np.int8)  # ±1 and 0: of many rows they are many
         labels_of_folds = fold_columns(signs, splits, whole)
-        together = len(splits) + whole
-        self.problem = Problem(gram, labels_of_folds, sample_weight, intercept=intercept, together=together)
+        watched = [*splits, np.arange(0)][: len(splits) + whole]  # the folds' own, nothing else is read
+        together = {"together": len(watched), "watched": watched}
+        self.problem = Problem(gram, labels_of_folds, sample_weight, intercept=intercept, **together)
         self.model_columns = len(splits) + (len(splits) + 1) * np.arange(signs.shape[1])
         weight = sample_weight if score_weight is None else score_weight
         self.judge = OutOfFold(splits, columns, labels, self.classes, scoring, weight)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, Literal, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -39,12 +39,15 @@ class Solution(NamedTuple):
 class KernelColumns:
     """The columns of a problem on their way to the solution: u, (n, columns), and K(Y∘u), (columns, n)."""
 
+    order: ClassVar[Literal["C", "F"]] = "C"  #: in which the numbers of u lie in memory
+
     def __init__(self, problem: Problem, state: Any, bound: Array) -> None:
         self.problem = problem
         self.bound, self.before = (np.atleast_1d(b).astype(np.float64) for b in (bound, state.bound))
         self.f = np.atleast_2d(np.array(state.field, dtype=np.float64, order="F").T)
-        self.start = np.ascontiguousarray(state.u, dtype=np.float64).reshape(self.f.T.shape)
-        self.u, self.offset = np.zeros(self.start.shape), np.zeros(len(self.f))
+        u = np.asarray(state.u, dtype=np.float64).reshape(self.f.T.shape)
+        self.start = np.asarray(u, order=self.order)
+        self.u, self.offset = np.zeros(u.shape, order=self.order), np.zeros(len(self.f))
 
     def result(self, refresh: bool) -> Solution:
         """Return where the columns stand, with the shape of the labels; the field anew where asked for."""
@@ -104,10 +107,14 @@ class KernelColumns:
         ends_soon = len(self.start) <= parallel.QUICK
         share: Share = partial(for_all, workers=workers, stop=None if ends_soon else stop_all)
         with stopped_in_time(stop_all):
-            solved: set[int] = set()
-            if self._go_together(settings):
-                solved = self._solve_together(settings, workers, share, stop)
+            solved = self._solve_some(settings, workers, share, stop)
             share(lambda part: self._solve(part, settings, stop), self._shared_out(solved))
+
+    def _solve_some(self, settings: Any, workers: int, share: Share, stop: np.ndarray) -> set[int]:
+        """Return the columns that are solved in another way than each by itself, if there is one."""
+        if self._go_together(settings):
+            return self._solve_together(settings, workers, share, stop)
+        return set()
 
     def _go_together(self, settings: Any) -> bool:
         """Whether what of K the columns need is gathered for all of them at once, rounded to 16 bits.
@@ -152,7 +159,7 @@ class KernelColumns:
     def _shared_out(self, solved: set[int]) -> list[Question]:
         """Return what a thread takes at a time: the columns of a question, or one, where there are few."""
         questions = self.problem.questions
-        if len(questions) >= _QUESTIONS:
+        if len(questions) >= _QUESTIONS and not solved:
             return list(questions)
         return [
             Question(q.first + j, q.samples, q.signed[j : j + 1])
