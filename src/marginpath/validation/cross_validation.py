@@ -217,7 +217,7 @@ class PathValidation:
             raise ValueError("selection='one_se' needs at least two folds to tell an error; there is one.")
         self.selection = selection
         columns = columns_for(len(self.classes), multi_class)
-        self.signs = signs = columns.signs(codes).astype(np.int8)  # ±1 and 0: of many rows they are many
+        self.signs = signs = np.asfortranarray(columns.signs(codes), dtype=np.int8)  # ±1 and 0: they are many
         labels_of_folds = fold_columns(signs, splits, whole)
         watched = [*splits, np.arange(0)][: len(splits) + whole]  # the folds' own, nothing else is read
         together = {"together": len(watched), "watched": watched}

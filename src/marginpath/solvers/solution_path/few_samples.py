@@ -198,7 +198,7 @@ def advance_few(
 
 @compiled
 def _enter(desk: Any, few: Any, q: int, c: int, start: Any, fields: Any, bounds: Any) -> float:
-    """Put column c of question q on the desk, under its new bound: as ``advance.enter``; return the factor."""
+    """Put column c of question q on the desk, under its new bound; return the factor: ``advance.enter``."""
     y, low, high, z, f = desk.y, desk.low, desk.high, desk.z, desk.f
     a, m, j = few.ends[q], few.ends[q + 1] - few.ends[q], q * few.together + c
     s, (before, bound) = few.together * a + c * m, bounds
@@ -228,7 +228,7 @@ def _enter(desk: Any, few: Any, q: int, c: int, start: Any, fields: Any, bounds:
 
 @compiled
 def _settle(desk: Any, few: Any, q: int, asked: Any, stop: Any) -> Any:
-    """Take pair steps until the gap is small. Return the offset, a factor for z and f, and whether it ended."""
+    """Take pair steps until the gap is small. Return the offset, a factor for z and f, and if it ended."""
     y, low, high, z, f, up, down = desk.y, desk.low, desk.high, desk.z, desk.f, desk.up, desk.down
     left, tol = _PATIENCE * (few.ends[q + 1] - few.ends[q]), asked.tol
     for _ in range(asked.rounds):
@@ -253,7 +253,7 @@ def _settle(desk: Any, few: Any, q: int, asked: Any, stop: Any) -> Any:
 
 @compiled
 def _leave(desk: Any, few: Any, q: int, j: int, factors: Any, u: Any, fields: Any) -> None:
-    """Write the dual variable and the field of column j: of its own samples, and of those that are watched."""
+    """Write the dual variable and the field of column j, of its own samples and those that are watched."""
     y, low, high, z, f, z0, steps, moved = (
         desk.y, desk.low, desk.high, desk.z, desk.f, desk.z0, desk.steps, desk.moved
     )  # fmt: skip
@@ -277,7 +277,7 @@ def _leave(desk: Any, few: Any, q: int, j: int, factors: Any, u: Any, fields: An
 
 @compiled
 def follow_watched(few: Any, j: int, factor: float, moved: Any, steps: Any, count: int, fields: Any) -> None:
-    """Multiply the field of the samples that are watched in column j, and add rows of K, times their steps."""
+    """Multiply the field of the samples that are watched in column j, and add rows of K times steps."""
     rows, watched, k = few.rows, few.watched, j % (few.begins.size - 1)
     first, last, fours = few.begins[k], few.begins[k + 1], count - count % 4
     if factor != 1:
