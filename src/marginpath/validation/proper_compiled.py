@@ -38,6 +38,18 @@ def least_losses(
 
 
 @_jit
+def hinge_sums(decision: Any, signs: Any, weight: Any) -> Any:
+    """Return Σ w max(0, 1 − y f) and Σ w over the columns, which are rows here, and samples that count."""
+    loss, mass = 0.0, 0.0
+    for j in range(len(decision)):
+        for i in range(weight.size):
+            if signs[j, i] != 0 and not np.isnan(decision[j, i]):
+                loss += weight[i] * max(1 - signs[j, i] * decision[j, i], 0.0)
+                mass += weight[i]
+    return loss, mass
+
+
+@_jit
 def _standardize(f: Any, own: Any, total: float, m: int) -> None:
     mean, square = 0.0, 0.0
     for i in range(m):
@@ -51,7 +63,7 @@ def _standardize(f: Any, own: Any, total: float, m: int) -> None:
 
 
 @_jit
-def _platt_loss(f: Any, target: Any, own: Any, total: float, m: int) -> float:
+def _platt_loss(f: Any, target: Any, own: Any, total: float, m: int) -> Any:
     """Return the least Σ mass (log(1 + e^z) − target z), z = a f + b, over a ≥ 0 and b, by Newton's method.
 
     A step that does not lower the sum is halved.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -72,6 +73,8 @@ class OutOfFold:
 
     def hinge(self, problem: Problem, state: State) -> Array:
         """Return the mean hinge loss of those decisions, in the columns that know the class of a sample."""
+        if is_numpy(state.scores) and hasattr(state, "offset"):  # whose solver has loaded compiled code
+            return self._compiled_hinge(self._held_out_values(state))
         decided = self.decisions(problem, state)
         xp = namespace(decided)
         if self._signs is None:  # small numbers: of many pairs they are many
@@ -86,6 +89,21 @@ class OutOfFold:
         loss = xp.where(counts, xp.maximum(1 - signs * decided, zero), zero)
         weight = xp.astype(self._weight, decided.dtype)
         return xp.sum(weight * loss) / xp.sum(weight * xp.astype(counts, decided.dtype))
+
+    def _compiled_hinge(self, values: np.ndarray) -> np.ndarray:
+        from .proper_compiled import hinge_sums
+
+        loss, mass = hinge_sums(np.ascontiguousarray(values.T), self._rows_of_signs, self._weight_or_one)
+        return np.asarray(loss / mass)
+
+    @cached_property
+    def _rows_of_signs(self) -> np.ndarray:
+        codes = np.searchsorted(self.classes, self.labels)
+        return np.ascontiguousarray(self.columns.signs(codes).T, dtype=np.int8)
+
+    @cached_property
+    def _weight_or_one(self) -> np.ndarray:
+        return np.ones(len(self.labels)) if self.weight is None else self.weight.astype(np.float64)
 
     @property
     def majority(self) -> int:

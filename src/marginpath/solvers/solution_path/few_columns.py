@@ -10,10 +10,10 @@ import numpy as np
 from ... import parallel
 from ...parallel import for_all
 from ...problem import Problem
-from .kernel_columns import KernelColumns, Share
+from .kernel_columns import QUESTIONS, KernelColumns, Share
 
 #: Samples up to which all that count in a question are one working set.
-FEW = 384
+FEW = 1024
 _SHARED = 2**11  # samples, over all columns, from which on threads gain more than they wait for each other
 _PARTS = 8  # for each thread: questions do not take equally long
 
@@ -35,10 +35,11 @@ class FewColumns(KernelColumns):
         """Put all samples at the bound; of the larger class the worst ones only."""
         from .few_samples import begin_few
 
-        self.start = np.zeros(self.start.shape, order="F")
-        if sum(b - a for a, b, *_ in self.parts) < len(self.problem.questions):
+        if max(len(question.samples) for question in self.problem.questions) > FEW:
             super().begin()
+            self.start, self.f = np.asfortranarray(self.start), np.ascontiguousarray(self.f)
             return
+        self.start = np.zeros(self.start.shape, order="F")
         duals = self._rows_of_duals
         for_all(lambda part: begin_few(self.few, *part, duals), self.parts, len(self.parts))
         self.before = self.bound
@@ -74,8 +75,13 @@ class FewColumns(KernelColumns):
 
 
 def has_few(problem: Problem, working_set: int) -> bool:
-    """Whether a question has few samples, and the kernel matrix and an intercept are there for pair steps."""
+    """Whether a question has few samples, and the kernel matrix and an intercept are there for pair steps.
+
+    Few questions of many samples go together instead: see ``together.py``.
+    """
     if problem.gram.matrix is None or not problem.intercept or working_set < FEW:
+        return False
+    if len(problem.Y) > parallel.QUICK and len(problem.questions) < QUESTIONS:
         return False
     return min(len(question.samples) for question in problem.questions) <= FEW
 

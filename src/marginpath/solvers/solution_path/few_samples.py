@@ -21,7 +21,7 @@ _FLAT = 1e-12  # least curvature of a step, over the diagonal
 _TINY = 1e-300
 _SHARE = 0.3  # of the violation that is left until the gap is looked at again
 _SPARE = 0.5  # of the gap asked for that the samples may keep
-_PATIENCE = 10  # pair steps, over the number of samples, that are too many
+_PATIENCE = 2**18  # pair steps times samples, of a column, that are too many: Newton's method may be faster
 
 
 class Few(NamedTuple):
@@ -44,8 +44,8 @@ class Few(NamedTuple):
 class Desk(NamedTuple):
     """Memory for a question: K among its samples and which rows are known, and of a column what steps need.
 
-    ``up`` is −e of the samples that can rise and ``down`` e of those that can fall; ``z0`` is where z began,
-    and steps are listed as ``moved`` and ``steps``.
+    ``up`` is −e of the samples that can rise and ``down`` e of those that can fall; ``z0`` and ``f0``
+    are where z and f began, and steps are listed as ``moved`` and ``steps``.
     """
 
     inside: Any
@@ -57,6 +57,7 @@ class Desk(NamedTuple):
     z: Any
     f: Any
     z0: Any
+    f0: Any
     up: Any
     down: Any
     gain: Any
@@ -76,9 +77,10 @@ def empty_desk(m: int) -> Any:
     """Return memory for questions of up to m samples."""
     n = room_for(m)
     return Desk(
-        np.zeros((n, n)),
+        np.empty((n, n)),
         np.zeros(n, np.bool_),
         np.ones(n),
+        np.zeros(n),
         np.zeros(n),
         np.zeros(n),
         np.zeros(n),
@@ -97,17 +99,17 @@ def empty_desk(m: int) -> Any:
 @compiled
 def cleared(desk: Any, few: Any, q: int) -> Any:
     """Return the desk for question q: as long as it needs, no row known, and nobody beyond its samples."""
-    inside, known, squares, y, low, high, z, f, z0, up, down, gain, lane, steps, moved = desk
+    inside, known, squares, y, low, high, z, f, z0, f0, up, down, gain, lane, steps, moved = desk
     a, m = few.ends[q], few.ends[q + 1] - few.ends[q]
     n = room_for(m)
     desk = Desk(
-        inside, known[:n], squares[:n], y[:n], low[:n], high[:n], z[:n], f[:n], z0[:n],
+        inside, known[:n], squares[:n], y[:n], low[:n], high[:n], z[:n], f[:n], z0[:n], f0[:n],
         up[:n], down[:n], gain[:n], lane[:n], steps[:n], moved[:n],
     )  # fmt: skip
     for b in range(n):
         desk.known[b] = False
         desk.squares[b] = few.diagonal[few.samples[a + b]] if b < m else 1.0
-        desk.y[b] = desk.low[b] = desk.high[b] = desk.z[b] = desk.f[b] = desk.z0[b] = 0.0
+        desk.y[b] = desk.low[b] = desk.high[b] = desk.z[b] = desk.f[b] = desk.z0[b] = desk.f0[b] = 0.0
     return desk
 
 
@@ -118,7 +120,7 @@ def pair_steps(desk: Any, few: Any, q: int, eps: float, limit: int) -> int:
     As ``steps._pairs``, with −e of those that can rise in one array, e of those that can fall in another.
     Small loops stand here, not in functions: to count references to a row takes longer than it.
     """
-    inside, known, squares, _, low, high, z, _, _, up, down, gain, lane, _, _ = desk
+    inside, known, squares, _, low, high, z, _, _, _, up, down, gain, lane, _, _ = desk
     rows, samples, room = few.rows, few.samples, up.size
     a, m = few.ends[q], few.ends[q + 1] - few.ends[q]
     for taken in range(limit):
@@ -130,8 +132,8 @@ def pair_steps(desk: Any, few: Any, q: int, eps: float, limit: int) -> int:
             i += 1
         if not known[i]:
             known[i] = True
-            for b in range(m):
-                inside[i, b] = rows[samples[a + i], samples[a + b]]
+            for b in range(room):
+                inside[i, b] = rows[samples[a + i], samples[a + b]] if b < m else 0.0
         for b in range(room):
             apart, both = max(down[b] + top, 0.0), squares[i] + squares[b]
             gain[b] = apart * apart / max(both - 2 * inside[i, b], max(_FLAT * both, _TINY))
@@ -142,8 +144,8 @@ def pair_steps(desk: Any, few: Any, q: int, eps: float, limit: int) -> int:
             j += 1
         if not known[j]:
             known[j] = True
-            for b in range(m):
-                inside[j, b] = rows[samples[a + j], samples[a + b]]
+            for b in range(room):
+                inside[j, b] = rows[samples[a + j], samples[a + b]] if b < m else 0.0
         both, e = squares[i] + squares[j], down[j]
         curvature = max(both - 2 * inside[i, j], max(_FLAT * both, _TINY))
         room_i, room_j = high[i] - z[i], z[j] - low[j]
@@ -197,7 +199,7 @@ def advance_few(
 
 
 @compiled
-def _enter(desk: Any, few: Any, q: int, c: int, start: Any, fields: Any, bounds: Any) -> float:
+def _enter(desk: Any, few: Any, q: int, c: int, start: Any, fields: Any, bounds: Any) -> Any:
     """Put column c of question q on the desk, under its new bound; return the factor: ``advance.enter``."""
     y, low, high, z, f = desk.y, desk.low, desk.high, desk.z, desk.f
     a, m, j = few.ends[q], few.ends[q + 1] - few.ends[q], q * few.together + c
@@ -222,7 +224,7 @@ def _enter(desk: Any, few: Any, q: int, c: int, start: Any, fields: Any, bounds:
                 z[b] = min(max(factor * z[b], low[b]), high[b])
             f[b] *= factor
     for b in range(m):
-        desk.z0[b] = z[b]
+        desk.z0[b], desk.f0[b] = z[b], f[b]
     return factor
 
 
@@ -230,7 +232,7 @@ def _enter(desk: Any, few: Any, q: int, c: int, start: Any, fields: Any, bounds:
 def _settle(desk: Any, few: Any, q: int, asked: Any, stop: Any) -> Any:
     """Take pair steps until the gap is small. Return the offset, a factor for z and f, and if it ended."""
     y, low, high, z, f, up, down = desk.y, desk.low, desk.high, desk.z, desk.f, desk.up, desk.down
-    left, tol = _PATIENCE * (few.ends[q + 1] - few.ends[q]), asked.tol
+    left, tol = _PATIENCE // max(1, few.ends[q + 1] - few.ends[q]), asked.tol
     for _ in range(asked.rounds):
         beta, violation, gap, scale, factor = survey(y, low, high, z, f, True)
         if gap <= tol * scale:
@@ -253,26 +255,28 @@ def _settle(desk: Any, few: Any, q: int, asked: Any, stop: Any) -> Any:
 
 @compiled
 def _leave(desk: Any, few: Any, q: int, j: int, factors: Any, u: Any, fields: Any) -> None:
-    """Write the dual variable and the field of column j, of its own samples and those that are watched."""
-    y, low, high, z, f, z0, steps, moved = (
-        desk.y, desk.low, desk.high, desk.z, desk.f, desk.z0, desk.steps, desk.moved
-    )  # fmt: skip
+    """Write the dual variable and the field of column j, of its own samples and those that are watched.
+
+    The field is that of where z began and of each sample's whole step: rounding does not grow with the steps.
+    """
+    inside, z, z0, f0, steps, moved = desk.inside, desk.z, desk.z0, desk.f0, desk.steps, desk.moved
     a, m, count = few.ends[q], few.ends[q + 1] - few.ends[q], 0
     grown, factor = factors
     for b in range(m):
-        if z[b] != z0[b]:
-            steps[count], moved[count] = z[b] - z0[b], few.samples[a + b]
+        step = z[b] - z0[b]
+        if step != 0:
+            steps[count], moved[count] = step, few.samples[a + b]
             count += 1
+            for d in range(f0.size):
+                f0[d] += step * inside[b, d]
     follow_watched(few, j, grown, moved, steps, count, fields)
     if factor != 1:
-        k = j % (few.begins.size - 1)
-        for w in range(few.begins[k], few.begins[k + 1]):
-            fields[j, few.watched[w]] *= factor
+        follow_watched(few, j, factor, moved, steps, 0, fields)
     for b in range(m):
         i = few.samples[a + b]
-        u[j, i] = y[b] * (factor * z[b])
-        if low[b] < high[b]:
-            fields[j, i] = factor * f[b]
+        u[j, i] = desk.y[b] * (factor * z[b])
+        if desk.low[b] < desk.high[b]:
+            fields[j, i] = factor * f0[b]
 
 
 @compiled

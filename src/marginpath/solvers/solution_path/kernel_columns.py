@@ -18,7 +18,7 @@ from ...problem import Problem
 from ...problem.questions import Question
 
 #: Questions from which on a thread takes one with all its columns at a time: fewer would leave some idle.
-_QUESTIONS = 10
+QUESTIONS = 10
 _ROUGH = 1e-4  # gaps from which on kernel values of 16 bits will do, on the way
 _ROWS, _FEW = 1024, 2**16  # rows that are transposed at a time, and numbers that one thread transposes
 
@@ -124,7 +124,7 @@ class KernelColumns:
         problem = self.problem
         if problem.gram.matrix is None or len(self.start) <= parallel.QUICK or settings.tol < _ROUGH:
             return False
-        if len(problem.questions) >= _QUESTIONS or not problem.intercept:
+        if len(problem.questions) >= QUESTIONS or not problem.intercept:
             return False
         from .together import fine_enough
 
@@ -159,7 +159,7 @@ class KernelColumns:
     def _shared_out(self, solved: set[int]) -> list[Question]:
         """Return what a thread takes at a time: the columns of a question, or one, where there are few."""
         questions = self.problem.questions
-        if len(questions) >= _QUESTIONS and not solved:
+        if len(questions) >= QUESTIONS and not solved:
             return list(questions)
         return [
             Question(q.first + j, q.samples, q.signed[j : j + 1])
@@ -254,6 +254,8 @@ def product_of_alike(gram: Gram, V: np.ndarray) -> np.ndarray:
     array([[3., 0.],
            [3., 0.]])
     """
+    from .advance import add_kinds
+
     columns = np.ascontiguousarray(V.reshape(len(V), -1))
     rows = columns.view(f"V{columns.strides[0]}").ravel()
     _, first, kind = np.unique(rows, return_index=True, return_inverse=True)
@@ -261,9 +263,8 @@ def product_of_alike(gram: Gram, V: np.ndarray) -> np.ndarray:
     if len(kinds) > columns.shape[1] + len(V) // 100:
         return np.asarray(gram.accurate_product(V), dtype=np.float64)
     sums = np.asarray(gram.accurate_product(np.eye(len(kinds), dtype=V.dtype)[kind]), dtype=np.float64).T
-    out = np.zeros((columns.shape[1], len(V)))
-    for k, j in zip(*kinds.nonzero(), strict=True):  # in an order of their own: BLAS has many
-        out[j] += kinds[k, j] * sums[k]
+    out = np.empty((columns.shape[1], len(V)))
+    add_kinds(kinds, np.ascontiguousarray(sums), out)  # in an order of their own: BLAS has many
     return out.T.reshape(V.shape, order="A")
 
 
