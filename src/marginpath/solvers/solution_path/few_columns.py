@@ -13,7 +13,7 @@ from ...problem import Problem
 from .kernel_columns import QUESTIONS, KernelColumns, Share
 
 #: Samples up to which all that count in a question are one working set.
-FEW = 1024
+FEW = 768
 _SHARED = 2**11  # samples, over all columns, from which on threads gain more than they wait for each other
 _PARTS = 8  # for each thread: questions do not take equally long
 

@@ -121,8 +121,7 @@ def pair_steps(desk: Any, few: Any, q: int, eps: float, limit: int) -> int:
     Small loops stand here, not in functions: to count references to a row takes longer than it.
     """
     inside, known, squares, _, low, high, z, _, _, _, up, down, gain, lane, _, _ = desk
-    rows, samples, room = few.rows, few.samples, up.size
-    a, m = few.ends[q], few.ends[q + 1] - few.ends[q]
+    room = up.size
     for taken in range(limit):
         top = _most(up, lane)
         if not _most(down, lane) + top > eps:
@@ -131,9 +130,7 @@ def pair_steps(desk: Any, few: Any, q: int, eps: float, limit: int) -> int:
         while i < room - 1 and up[i] != top:
             i += 1
         if not known[i]:
-            known[i] = True
-            for b in range(room):
-                inside[i, b] = rows[samples[a + i], samples[a + b]] if b < m else 0.0
+            _copy_row(desk, few, q, i)
         for b in range(room):
             apart, both = max(down[b] + top, 0.0), squares[i] + squares[b]
             gain[b] = apart * apart / max(both - 2 * inside[i, b], max(_FLAT * both, _TINY))
@@ -143,9 +140,7 @@ def pair_steps(desk: Any, few: Any, q: int, eps: float, limit: int) -> int:
         while j < room - 1 and gain[j] != best:
             j += 1
         if not known[j]:
-            known[j] = True
-            for b in range(room):
-                inside[j, b] = rows[samples[a + j], samples[a + b]] if b < m else 0.0
+            _copy_row(desk, few, q, j)
         both, e = squares[i] + squares[j], down[j]
         curvature = max(both - 2 * inside[i, j], max(_FLAT * both, _TINY))
         room_i, room_j = high[i] - z[i], z[j] - low[j]
@@ -159,6 +154,22 @@ def pair_steps(desk: Any, few: Any, q: int, eps: float, limit: int) -> int:
             up[b] -= change
             down[b] += change
     return limit
+
+
+@compiled
+def _copy_row(desk: Any, few: Any, q: int, i: int) -> None:
+    """Copy a row of K among the samples of question q; neighbours of each other are copied as they lie."""
+    inside, rows, samples, a = desk.inside, few.rows, few.samples, few.ends[q]
+    m, first, row = few.ends[q + 1] - a, np.uint64(samples[a]), samples[a + i]
+    if np.uint64(samples[a + m - 1]) - first == np.uint64(m - 1):
+        for b in range(np.uint64(m)):
+            inside[i, b] = rows[row, first + b]
+    else:
+        for b in range(m):
+            inside[i, b] = rows[row, samples[a + b]]
+    for b in range(m, desk.known.size):
+        inside[i, b] = 0.0
+    desk.known[i] = True
 
 
 @extremal
