@@ -1,4 +1,4 @@
-"""What is observed at every step, in compiled loops and one pass over the folds, is what it is by definition."""
+"""What is observed at every step, in compiled loops and one pass over the folds: by definition the same."""
 
 from types import SimpleNamespace
 
