@@ -130,7 +130,8 @@ def _gap_sums(problem: Problem, state: State) -> tuple[Array, ...]:
     u, would take several times as long.
     """
     xp = problem.xp
-    if is_numpy(state.u) and state.u.size >= _MANY:
+    # Where there is an offset, the solver has loaded compiled code.
+    if is_numpy(state.u) and (state.u.size >= _MANY or hasattr(state, "offset")):
         squared, total, loss, up, down, tie = _compiled_sums(problem, state)
         least = np.minimum(up, down)
         smallest = (up + down) / 2 if problem.intercept else least
@@ -142,10 +143,16 @@ def _gap_sums(problem: Problem, state: State) -> tuple[Array, ...]:
 
 
 def _compiled_sums(problem: Problem, state: State) -> np.ndarray:
-    from .problem.sums_compiled import sums_of_gap
+    from .problem.sums_compiled import sums_of_gap, sums_of_questions
 
     n, shape = len(state.u), problem.shape[1:]
-    columns = [x.reshape(n, -1) for x in (problem.Y, problem.mass, state.u, state.scores)]
+    questions = problem.packed_questions
+    if state.u.size < _MANY or 2 * questions.signed.size < state.u.size:
+        u, scores = (np.ascontiguousarray(x.reshape(n, -1).T) for x in (state.u, state.scores))
+        own = sums_of_questions(*questions, u, scores, np.atleast_1d(state.bound).astype(np.float64))
+        return np.asarray(own.reshape(6, *shape))
+    parts_of = problem.Y, problem.mass, state.u, state.scores
+    columns = [np.ascontiguousarray(x.reshape(n, -1)) for x in parts_of]
     bound = np.atleast_1d(state.bound).astype(np.float64)
     rows = list(blocks(n, max(1, _BLOCK // len(bound))))
     parts = np.empty((len(rows), 6, len(bound)))

@@ -13,11 +13,13 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_softmax, logsumexp, softmax
 from sklearn.isotonic import IsotonicRegression
 
+from ..arrays import blocks
 from ..files.records import register
+from ..parallel import available, for_all
 from ..validation.columns import Columns, OneVsOne
 from ..validation.proper import packed
 
-_BLOCK = 4096  # rows whose pairs are coupled together
+_BLOCK, _FEWEST = 4096, 256  # rows whose pairs are coupled together, at most and at least
 _TINY = 1e-300
 #: Keeps a class that loses every pair with certainty from making the matrix of a coupling singular.
 RIDGE = 1e-10
@@ -132,10 +134,14 @@ class Coupling:
 
     def probabilities(self, values: np.ndarray) -> np.ndarray:
         """Return the probability of every class, (n, classes)."""
-        blocks = [
-            self._coupled(values[a : a + _BLOCK].astype(np.float64)) for a in range(0, len(values), _BLOCK)
-        ]
-        return np.concatenate(blocks) if blocks else np.empty((0, self.n_classes))
+        chance = np.empty((len(values), self.n_classes))
+        size = min(_BLOCK, max(_FEWEST, -(-len(values) // available())))
+
+        def couple(ends: tuple[int, int]) -> None:
+            chance[slice(*ends)] = self._coupled(values[slice(*ends)].astype(np.float64))
+
+        for_all(couple, blocks(len(values), size), available())
+        return chance
 
     def odds_against(self, values: np.ndarray) -> np.ndarray:
         """Return log((1 − p)/p) of every class, (n, classes).

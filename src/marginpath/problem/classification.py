@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -22,7 +23,7 @@ from ..arrays import Array, all_finite, is_numpy, to_numpy
 from ..gram.base import Gram
 from ..losses import Loss, ResidualLoss
 from .checks import check_classes, check_labels, checked_weights, representable, require_gram
-from .questions import Question, question
+from .questions import PackedQuestions, Question, packed, question
 
 
 class Problem:
@@ -45,6 +46,9 @@ class Problem:
     together : int
         So many neighbouring columns ask the same question, of other parts of the samples, as the folds of a
         cross-validation do. It is a hint: solvers may let them share what they have gathered.
+    watched : sequence of arrays of int, optional
+        The samples without a label whose scores are read nevertheless, one array for each of the columns that
+        are together, or for each column. It is a hint, too: solvers need not know the scores of others.
 
     Examples
     --------
@@ -65,6 +69,7 @@ class Problem:
         *,
         intercept: bool = False,
         together: int = 1,
+        watched: Sequence[np.ndarray] | None = None,
     ) -> None:
         require_gram(gram)
         labels = to_numpy(y)
@@ -85,7 +90,13 @@ class Problem:
                 f"together must be a number that the columns of y can be divided by (shape "
                 f"{labels.shape[1:]}), got {together!r}."
             )
+        if watched is not None and len(watched) not in (together, math.prod(labels.shape[1:])):
+            raise ValueError(
+                f"watched must be {together} arrays, one for each of the columns that are together, or one "
+                f"for each column, got {len(watched)}."
+            )
         self.gram, self.intercept, self.together = gram, bool(intercept), together
+        self.watched = None if watched is None else tuple(watched)
         self.Y = self._array(labels)
         self.mass = self._array(mass if sample_weight is None else representable(mass, self.Y.dtype, gram.xp))
         self.box_scale = self._array(scale * np.ones(labels.shape[1:]))
@@ -253,7 +264,10 @@ class Problem:
         """Return the problem of some of the columns, on the same Gram matrix."""
         part = object.__new__(Problem)
         part.gram, part.sample_weight, part.intercept = self.gram, self.sample_weight, self.intercept
-        part.together = 1
+        part.together, watched = 1, self.watched
+        if watched is not None:
+            watched = tuple(watched[int(j) % len(watched)] for j in np.atleast_1d(to_numpy(index)))
+        part.watched = watched
         for name in ("Y", "mass", "box_scale"):
             setattr(part, name, self.xp.take(getattr(self, name), index, axis=-1))
         return part
@@ -280,6 +294,11 @@ class Problem:
         """
         signed = np.atleast_2d(np.multiply(self.Y, self.mass, dtype=np.float64).T)
         return tuple(question(signed, j, self.together) for j in range(0, len(signed), self.together))
+
+    @cached_property
+    def packed_questions(self) -> PackedQuestions:
+        """The same in few arrays."""
+        return packed(self.questions)
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what tells this problem from another: shape, labels, weights, and every bit of the data.

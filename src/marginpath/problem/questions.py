@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,19 @@ class Question(NamedTuple):
     signed: np.ndarray
 
 
+class PackedQuestions(NamedTuple):
+    """Questions one after the other in few arrays, for compiled loops over all of them.
+
+    The samples of question q are ``samples[ends[q]:ends[q + 1]]``, m of them, and ``signed`` has, from
+    ``together * ends[q]`` on, m numbers for each of its columns.
+    """
+
+    ends: np.ndarray
+    samples: np.ndarray
+    signed: np.ndarray
+    together: int
+
+
 def question(signed: np.ndarray, first: int, together: int) -> Question:
     """Return the question of some of the rows of Y∘mass, (columns, n).
 
@@ -29,3 +43,21 @@ def question(signed: np.ndarray, first: int, together: int) -> Question:
     part = signed[first : first + together]
     samples = np.flatnonzero(part.any(axis=0))
     return Question(first, samples, np.ascontiguousarray(part[:, samples]))
+
+
+def packed(questions: Sequence[Question]) -> PackedQuestions:
+    """Put questions with equally many columns one after the other.
+
+    Examples
+    --------
+    >>> signed = np.array([[0.0, 1, -1], [0, 2, 0], [1, 0, 0], [-1, 0, 0]])
+    >>> packed([question(signed, 0, 2), question(signed, 2, 2)])[:3]
+    (array([0, 2, 3]), array([1, 2, 0], dtype=uint32), array([ 1., -1.,  2.,  0.,  1., -1.]))
+    """
+    sizes = [len(question.samples) for question in questions]
+    return PackedQuestions(
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        np.concatenate([question.samples for question in questions]).astype(np.uint32),
+        np.concatenate([question.signed.ravel() for question in questions]),
+        len(questions[0].signed),
+    )

@@ -29,3 +29,35 @@ def sums_of_gap(y: Any, mass: Any, u: Any, scores: Any, bound: Any) -> Any:
                 sums[side, j] = min(sums[side, j], margin)
                 sums[5, j] += y[i, j] * dual
     return sums
+
+
+@numba.njit(nogil=True, cache=True, boundscheck=False, error_model="numpy", fastmath={"contract"})
+def sums_of_questions(
+    ends: Any, samples: Any, signed: Any, together: int, u: Any, scores: Any, bound: Any
+) -> Any:
+    """Return the same sums over the samples that count in each question; arrays have a row for each column.
+
+    Of pairs of many classes few samples count.
+    """
+    sums = np.zeros((6, len(u)))
+    for q in range(ends.size - 1):
+        a, m = ends[q], ends[q + 1] - ends[q]
+        for c in range(together):
+            j, s = q * together + c, together * a + c * m
+            squared, total, loss, tie, up, down = 0.0, 0.0, 0.0, 0.0, np.inf, np.inf
+            for b in range(m):
+                if signed[s + b] != 0:
+                    i, y = samples[a + b], np.sign(signed[s + b])
+                    margin, dual = -y * scores[j, i], u[j, i]
+                    squared -= dual * margin
+                    total += dual
+                    tie += y * dual
+                    if margin < 1:
+                        loss += bound[j] * abs(signed[s + b]) * (1 - margin)
+                    if y > 0:
+                        up = min(up, margin)
+                    else:
+                        down = min(down, margin)
+            sums[0, j], sums[1, j], sums[2, j] = squared, total, loss
+            sums[3, j], sums[4, j], sums[5, j] = up, down, tie
+    return sums

@@ -25,7 +25,8 @@ class State:
     u : array
         The dual variable, shape of y; w = −Zᵀu.
     scores : array
-        S = K(Y∘u), always those of ``u``.
+        S = K(Y∘u), always those of ``u``; where the problem says which are watched, of these and of the
+        samples with a label.
     bound : array () or (k,)
         The box size 1/λ_t of the last update, per column.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar, TypeAlias
 
 import numpy as np
@@ -72,8 +73,7 @@ class OneVsOne:
     @property
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
         """The first and the second class of every column."""
-        first, second = np.triu_indices(self.n_classes, 1)
-        return first, second
+        return _pairs(self.n_classes)
 
     @property
     def n_columns(self) -> int:
@@ -95,11 +95,11 @@ class OneVsOne:
         As in scikit-learn: equal numbers of wins are decided by the sums of the decision values.
         """
         xp = namespace(decision)
-        first, second = (
-            xp.astype(beside(np.eye(self.n_classes)[side], decision), decision.dtype) for side in self.pairs
-        )
-        turned = second - first
-        wins = xp.astype(decision > 0, decision.dtype) @ turned + xp.sum(first, axis=0)
+        turned = xp.astype(beside(_turned(self.n_classes), decision), decision.dtype)
+        firsts = xp.astype(
+            beside(np.arange(self.n_classes)[::-1], decision), decision.dtype
+        )  # of so many pairs
+        wins = xp.astype(decision > 0, decision.dtype) @ turned + firsts
         lead = decision @ turned
         return wins + lead / (3 * (xp.abs(lead) + 1))
 
@@ -126,6 +126,22 @@ class OneVsOne:
             least + low / (3 * (np.abs(low) + 1)) - slack,
             most + high / (3 * (np.abs(high) + 1)) + slack,
         )
+
+
+@cache
+def _pairs(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    first, second = np.triu_indices(n_classes, 1)
+    first.flags.writeable = second.flags.writeable = False
+    return first, second
+
+
+@cache
+def _turned(n_classes: int) -> np.ndarray:
+    """Return −1 for the first class of every pair and +1 for the second, (pairs, classes)."""
+    first, second = (np.eye(n_classes)[side] for side in _pairs(n_classes))
+    turned = second - first
+    turned.flags.writeable = False
+    return np.asarray(turned)
 
 
 _CLOSE = 2**16  # whole numbers that are counted one by one

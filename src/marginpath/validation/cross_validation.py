@@ -217,10 +217,11 @@ class PathValidation:
             raise ValueError("selection='one_se' needs at least two folds to tell an error; there is one.")
         self.selection = selection
         columns = columns_for(len(self.classes), multi_class)
-        self.signs = signs = columns.signs(codes).astype(np.int8)  # ±1 and 0: of many rows they are many
+        self.signs = signs = np.asfortranarray(columns.signs(codes), dtype=np.int8)  # ±1 and 0: they are many
+        watched = [*splits, np.arange(0)][: len(splits) + whole]  # the folds' own, nothing else is read
+        hints: Any = {"together": len(watched), "watched": watched}
         labels_of_folds = fold_columns(signs, splits, whole)
-        together = len(splits) + whole
-        self.problem = Problem(gram, labels_of_folds, sample_weight, intercept=intercept, together=together)
+        self.problem = Problem(gram, labels_of_folds, sample_weight, intercept=intercept, **hints)
         self.model_columns = len(splits) + (len(splits) + 1) * np.arange(signs.shape[1])
         weight = sample_weight if score_weight is None else score_weight
         self.judge = OutOfFold(splits, columns, labels, self.classes, scoring, weight)

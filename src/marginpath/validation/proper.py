@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..arrays import Array, beside, is_numpy, namespace, take_columns, to_numpy
+from ..arrays import Array, beside, blocks, is_numpy, namespace, take_columns, to_numpy
+from ..parallel import available, for_all
 
-_ROUNDS = 30  # of Newton's method, which needs about ten
-_CLOSE = 1e-10  # of a sample's loss, where it ends
+ROUNDS = 30  #: of Newton's method, which needs about ten
+CLOSE = 1e-10  #: of a sample's loss, where it ends
 _ENOUGH = 200_000  # rows
-_FLAT = 1e-9  # of a sample, the least curvature
+FLAT = 1e-9  #: of a sample, the least curvature
+_SHARED = 2**12  # numbers from which on threads share the columns
 _DOUBLINGS = 3  # from the fewest rows of columns that come together to the most: groups cost more than zeros
 
 
@@ -49,13 +51,29 @@ def log_loss(decision: Array, signs: np.ndarray, weight: np.ndarray | None = Non
     True
     """
     share = np.ones(len(signs)) if weight is None else np.asarray(weight, dtype=float)
-    known = np.isfinite(decision) if is_numpy(decision) else to_numpy(namespace(decision).isfinite(decision))
-    mass = np.where(known & (signs != 0), share[:, None], 0.0)
     if is_numpy(decision):
-        return sum(_least_loss(*part) for _, *part in packed(mass, signs, decision)) / float(mass.sum())
+        return _compiled_loss(decision, signs, share)
+    known = to_numpy(namespace(decision).isfinite(decision))
+    mass = np.where(known & (signs != 0), share[:, None], 0.0)
     columns = np.flatnonzero(mass.any(axis=0))
     parts = mass[:, columns], signs[:, columns], take_columns(decision, columns)
     return _least_loss(*parts) / float(mass.sum())
+
+
+def _compiled_loss(decision: np.ndarray, signs: np.ndarray, weight: np.ndarray) -> float:
+    """Return the same, each column by itself; threads share them where they are many."""
+    from .proper_compiled import least_losses
+
+    f = np.ascontiguousarray(decision.T, dtype=np.float64)
+    y = np.ascontiguousarray(signs.T, dtype=np.int8)
+    losses, mass, k = np.empty(len(f)), np.empty(len(f)), len(f)
+    workers = available() if np.count_nonzero(y) > _SHARED else 1
+    for_all(
+        lambda ends: least_losses(f, y, weight, *ends, losses, mass),
+        blocks(k, -(-k // (4 * workers))),
+        workers,
+    )
+    return float(losses.sum() / mass.sum())
 
 
 def packed(mass: np.ndarray, *parts: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
@@ -124,15 +142,15 @@ def _platt_losses(f: Array, target: Array, mass: Array, total: Array) -> Array:
     a, b, length = xp.zeros_like(mean), xp.log(mean / (1 - mean)), xp.ones_like(mean)
     here = sums(a, b)
     flat = here[0, :]
-    for _ in range(_ROUNDS):
+    for _ in range(ROUNDS):
         least, ga, gb, haa, hab, hbb = (here[i, :] for i in range(6))
-        determinant = haa * hbb - hab * hab + (_FLAT * total) ** 2
+        determinant = haa * hbb - hab * hab + (FLAT * total) ** 2
         to_a = a - length * (hbb * ga - hab * gb) / determinant
         to_b = b - length * (haa * gb - hab * ga) / determinant
         there = sums(to_a, to_b)
         change, lower = xp.abs(least - there[0, :]), there[0, :] < least
         a, b, here = (xp.where(lower, new, old) for new, old in ((to_a, a), (to_b, b), (there, here)))
-        if bool(xp.all(change <= _CLOSE * total)):
+        if bool(xp.all(change <= CLOSE * total)):
             break
         length = xp.where(lower, xp.ones_like(length), length / 2)
     return xp.where(a > 0, here[0, :], flat)

@@ -42,6 +42,7 @@ SHARE, FEWEST, MOST = 1 / 3, 200, 4000
 ENOUGH = 2000
 #: Steps of a path that are one of a short path, the duality gap of these, and the largest C.
 LONG, TOLERANCE, LARGEST = 4, 1e-2, 1e4
+_COLUMNS = 16  # that are looked at at a time
 #: Which of the default widths is next to the usual one.
 USUAL = 3
 
@@ -214,5 +215,11 @@ class _NothingToGain:
 
     def __call__(self, problem: Problem, state: State, path: Path) -> Array:
         is_last = path["bound"][-1] > self.largest
-        inside = is_last or not at_bound(state.u, problem.mass, state.bound).any()
-        return self.rule(problem, state, path) | inside
+        return self.rule(problem, state, path) | (is_last or not _is_any_at_bound(problem, state))
+
+
+def _is_any_at_bound(problem: Problem, state: State) -> bool:
+    """Whether any sample is at its bound: in the first columns some are, but for the end of a path."""
+    columns = range(0, problem.shape[1], _COLUMNS)
+    parts = ((..., slice(c, c + _COLUMNS)) for c in columns)
+    return any(at_bound(state.u[p], problem.mass[p], state.bound[p]).any() for p in parts)

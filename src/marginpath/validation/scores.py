@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -34,6 +35,7 @@ class OutOfFold:
         self._held_out: HeldOut | None = None
         self._signs: Array | None = None
         self._decided: tuple[State, np.ndarray] | None = None
+        self._is_partition = np.bincount(np.concatenate(splits), minlength=len(labels)).max() <= 1
 
     def decisions(self, problem: Problem, state: State) -> Array:
         """Return what the last fold that held a sample out decides, (n, columns); NaN where none did.
@@ -42,20 +44,27 @@ class OutOfFold:
         """
         if not is_numpy(state.scores):
             return self._where_they_are(state).decisions(state.scores)
-        if self._decided is not None and self._decided[0] is state:  # the loss asks for them too
-            return self._decided[1]
-        scores = self._by_column(state.scores)
-        dtype = np.float32 if self.columns.in_pairs else scores.dtype
-        values = np.full(scores.shape[:2], np.nan, dtype=dtype)
-        for j, test in enumerate(self.splits):
-            values[test] = -scores[test, :, j]
-        self._decided = state, values
-        return values
+        values = self._held_out_values(state)
+        return values.astype(np.float32) if self.columns.in_pairs else values
+
+    def _held_out_values(self, state: State) -> np.ndarray:
+        """Return them as the scores have them; those of the last state are known."""
+        if self._decided is None or self._decided[0] is not state:
+            scores = self._by_column(state.scores)
+            values = np.full_like(scores[:, :, 0], np.nan)
+            for j, test in enumerate(self.splits):
+                values[test] = -scores[test, :, j]
+            self._decided = state, values
+        return self._decided[1]
 
     def scores(self, problem: Problem, state: State) -> Array:
         """Return the score of every fold."""
         if self.scorer is None and not is_numpy(state.scores):
             return self._where_they_are(state).accuracies(state.scores)
+        if self.scorer is None and self._is_partition:
+            values = self.squeezed(self.columns.values(self._held_out_values(state)))
+            right = _Scored(values, self.classes).predict(None) == self.labels
+            return np.array([self._mean(right, test) for test in self.splits])
         scores = self._by_column(state.scores)
         decided = (self.columns.values(-scores[test, :, j]) for j, test in enumerate(self.splits))
         return np.array(
@@ -64,6 +73,8 @@ class OutOfFold:
 
     def hinge(self, problem: Problem, state: State) -> Array:
         """Return the mean hinge loss of those decisions, in the columns that know the class of a sample."""
+        if is_numpy(state.scores) and hasattr(state, "offset"):  # whose solver has loaded compiled code
+            return self._compiled_hinge(self._held_out_values(state))
         decided = self.decisions(problem, state)
         xp = namespace(decided)
         if self._signs is None:  # small numbers: of many pairs they are many
@@ -78,6 +89,21 @@ class OutOfFold:
         loss = xp.where(counts, xp.maximum(1 - signs * decided, zero), zero)
         weight = xp.astype(self._weight, decided.dtype)
         return xp.sum(weight * loss) / xp.sum(weight * xp.astype(counts, decided.dtype))
+
+    def _compiled_hinge(self, values: np.ndarray) -> np.ndarray:
+        from .proper_compiled import hinge_sums
+
+        loss, mass = hinge_sums(np.ascontiguousarray(values.T), self._rows_of_signs, self._weight_or_one)
+        return np.asarray(loss / mass)
+
+    @cached_property
+    def _rows_of_signs(self) -> np.ndarray:
+        codes = np.searchsorted(self.classes, self.labels)
+        return np.ascontiguousarray(self.columns.signs(codes).T, dtype=np.int8)
+
+    @cached_property
+    def _weight_or_one(self) -> np.ndarray:
+        return np.ones(len(self.labels)) if self.weight is None else self.weight.astype(np.float64)
 
     @property
     def majority(self) -> int:
@@ -106,6 +132,12 @@ class OutOfFold:
         with warnings.catch_warnings():  # a class that is rare is not in every fold
             warnings.filterwarnings("ignore", "y_pred contains classes not in y_true", UserWarning)
             return float(self.scorer(fitted, decision, self.labels[test], **extra))
+
+    def _mean(self, right: np.ndarray, test: np.ndarray) -> float:
+        """Return the share of a fold's samples that are right."""
+        if self.weight is None:
+            return float(np.count_nonzero(right[test]) / len(test))
+        return float(np.average(right[test], weights=self.weight[test]))
 
     def _where_they_are(self, state: State) -> HeldOut:
         """Return what judges scores that are no NumPy array, made once."""

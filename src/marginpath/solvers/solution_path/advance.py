@@ -173,3 +173,16 @@ def transpose(fields: Any, offset: Any, scores: Any, first: int) -> None:
         for j in range(k):
             for i in range(a, min(a + 32, n)):
                 scores[i, j] = fields[j, first + i] + offset[j]
+
+
+@compiled
+def add_kinds(kinds: Any, sums: Any, out: Any) -> None:
+    """Write Σ_k kinds[k, j] sums[k] into row j of out, in the order of the kinds."""
+    for j in range(len(out)):
+        for i in range(out.shape[1]):
+            out[j, i] = 0.0
+        for k in range(len(kinds)):
+            factor = np.float64(kinds[k, j])
+            if factor != 0:
+                for i in range(out.shape[1]):
+                    out[j, i] += factor * sums[k, i]

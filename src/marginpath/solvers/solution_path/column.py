@@ -161,6 +161,7 @@ def judge(y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool, beta: float) 
         without_loss = (1 + _CLOSE) / least
         if without_loss * (without_loss * squared - total) < gap:
             factor, gap = without_loss, without_loss * (without_loss * squared - total)
+            scale = min(scale, without_loss * without_loss * squared / 2)  # the objective there
     off = abs(excess) / total * scale if tied and total > 0 else 0.0
     return max(gap, off), scale, factor
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, Literal, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -18,7 +18,7 @@ from ...problem import Problem
 from ...problem.questions import Question
 
 #: Questions from which on a thread takes one with all its columns at a time: fewer would leave some idle.
-_QUESTIONS = 10
+QUESTIONS = 10
 _ROUGH = 1e-4  # gaps from which on kernel values of 16 bits will do, on the way
 _ROWS, _FEW = 1024, 2**16  # rows that are transposed at a time, and numbers that one thread transposes
 
@@ -39,12 +39,15 @@ class Solution(NamedTuple):
 class KernelColumns:
     """The columns of a problem on their way to the solution: u, (n, columns), and K(Y∘u), (columns, n)."""
 
+    order: ClassVar[Literal["C", "F"]] = "C"  #: in which the numbers of u lie in memory
+
     def __init__(self, problem: Problem, state: Any, bound: Array) -> None:
         self.problem = problem
         self.bound, self.before = (np.atleast_1d(b).astype(np.float64) for b in (bound, state.bound))
         self.f = np.atleast_2d(np.array(state.field, dtype=np.float64, order="F").T)
-        self.start = np.ascontiguousarray(state.u, dtype=np.float64).reshape(self.f.T.shape)
-        self.u, self.offset = np.zeros(self.start.shape), np.zeros(len(self.f))
+        u = np.asarray(state.u, dtype=np.float64).reshape(self.f.T.shape)
+        self.start = np.asarray(u, order=self.order)
+        self.u, self.offset = np.zeros(u.shape, order=self.order), np.zeros(len(self.f))
 
     def result(self, refresh: bool) -> Solution:
         """Return where the columns stand, with the shape of the labels; the field anew where asked for."""
@@ -104,10 +107,14 @@ class KernelColumns:
         ends_soon = len(self.start) <= parallel.QUICK
         share: Share = partial(for_all, workers=workers, stop=None if ends_soon else stop_all)
         with stopped_in_time(stop_all):
-            solved: set[int] = set()
-            if self._go_together(settings):
-                solved = self._solve_together(settings, workers, share, stop)
+            solved = self._solve_some(settings, workers, share, stop)
             share(lambda part: self._solve(part, settings, stop), self._shared_out(solved))
+
+    def _solve_some(self, settings: Any, workers: int, share: Share, stop: np.ndarray) -> set[int]:
+        """Return the columns that are solved in another way than each by itself, if there is one."""
+        if self._go_together(settings):
+            return self._solve_together(settings, workers, share, stop)
+        return set()
 
     def _go_together(self, settings: Any) -> bool:
         """Whether what of K the columns need is gathered for all of them at once, rounded to 16 bits.
@@ -117,7 +124,7 @@ class KernelColumns:
         problem = self.problem
         if problem.gram.matrix is None or len(self.start) <= parallel.QUICK or settings.tol < _ROUGH:
             return False
-        if len(problem.questions) >= _QUESTIONS or not problem.intercept:
+        if len(problem.questions) >= QUESTIONS or not problem.intercept:
             return False
         from .together import fine_enough
 
@@ -153,7 +160,7 @@ class KernelColumns:
     def _shared_out(self, solved: set[int]) -> list[Question]:
         """Return what a thread takes at a time: the columns of a question, or one, where there are few."""
         questions = self.problem.questions
-        if len(questions) >= _QUESTIONS:
+        if len(questions) >= QUESTIONS and not solved:
             return list(questions)
         return [
             Question(q.first + j, q.samples, q.signed[j : j + 1])
@@ -248,6 +255,8 @@ def product_of_alike(gram: Gram, V: np.ndarray) -> np.ndarray:
     array([[3., 0.],
            [3., 0.]])
     """
+    from .advance import add_kinds
+
     columns = np.ascontiguousarray(V.reshape(len(V), -1))
     rows = columns.view(f"V{columns.strides[0]}").ravel()
     _, first, kind = np.unique(rows, return_index=True, return_inverse=True)
@@ -255,9 +264,8 @@ def product_of_alike(gram: Gram, V: np.ndarray) -> np.ndarray:
     if len(kinds) > columns.shape[1] + len(V) // 100:
         return np.asarray(gram.accurate_product(V), dtype=np.float64)
     sums = np.asarray(gram.accurate_product(np.eye(len(kinds), dtype=V.dtype)[kind]), dtype=np.float64).T
-    out = np.zeros((columns.shape[1], len(V)))
-    for k, j in zip(*kinds.nonzero(), strict=True):  # in an order of their own: BLAS has many
-        out[j] += kinds[k, j] * sums[k]
+    out = np.empty((columns.shape[1], len(V)))
+    add_kinds(kinds, np.ascontiguousarray(sums), out)  # in an order of their own: BLAS has many
     return out.T.reshape(V.shape, order="A")
 
 

@@ -15,6 +15,7 @@ from ...schedules import GeometricDecay, Schedule, box_size
 from ..base import State
 from ..starting import check_settings, first_lambda, require_numpy, require_zero
 from .feature_columns import FeatureColumns
+from .few_columns import FewColumns, has_few
 from .kernel_columns import KernelColumns
 
 #: Rows up to which kernel values are computed from features: they are solved on faster, late in a path.
@@ -116,7 +117,7 @@ class SolutionPath:
         require_zero(self, start)
         require_numpy("SolutionPath", problem.gram)
         problem = self._solved_on(problem)
-        field, scores = _columns_of(problem).whole_field(problem)
+        field, scores = self._columns_of(problem).whole_field(problem)
         return SolutionPathState(
             t=0,
             u=np.zeros(problem.shape),
@@ -134,7 +135,7 @@ class SolutionPath:
         schedule = self.schedule or GeometricDecay(state.start * self.ratio, self.ratio)
         size = min(box_size(schedule, t, state.size), _LARGEST[problem.Y.dtype.name])
         bound = problem.box_size(size)
-        columns = _columns_of(problem)(problem, state, bound)
+        columns = self._columns_of(problem)(problem, state, bound)
         if state.t == 0:
             columns.begin()
         columns.solve(self, t)
@@ -148,6 +149,12 @@ class SolutionPath:
             return problem
         return problem.on(gram.roughly_stored if self.tol >= _ROUGH else gram.stored)
 
+    def _columns_of(self, problem: Problem) -> type[KernelColumns | FeatureColumns]:
+        """Return who solves: sweeps over features, or on kernel values pair steps and working sets."""
+        if problem.gram.space == "features":
+            return FeatureColumns
+        return FewColumns if has_few(problem, self.working_set) else KernelColumns
+
 
 def sweeps_over(gram: Gram) -> bool:
     """Whether the features of a Gram matrix are swept over: they have too many rows for kernel values.
@@ -159,8 +166,3 @@ def sweeps_over(gram: Gram) -> bool:
     """
     most = FEW * (_OF_SPARSE if sp.issparse(gram.features) else 1)
     return gram.space == "features" and gram.shape[0] > most
-
-
-def _columns_of(problem: Problem) -> type[KernelColumns | FeatureColumns]:
-    """Return who solves: working sets on kernel values, or sweeps over features."""
-    return FeatureColumns if problem.gram.space == "features" else KernelColumns

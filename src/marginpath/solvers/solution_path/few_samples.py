@@ -1,0 +1,385 @@
+"""Columns of few samples: all of them are one working set, and their arrays stay next to the core.
+
+A question of few samples, such as a pair of classes, needs little of K: rows among its own samples, which are
+copied where a step needs them and shared by its columns. The steps of a column know the field of its own
+samples at every moment; the field of others that are watched learns of all steps at once, in the end.
+
+As in ``column.py``, no sum is reordered, and each has one product at most to be fused with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .column import survey
+from .part import compiled, extremal
+
+_CLOSED = 1e300  # what keeps a coordinate out of a maximum
+_FLAT = 1e-12  # least curvature of a step, over the diagonal
+_TINY = 1e-300
+_SHARE = 0.3  # of the violation that is left until the gap is looked at again
+_SPARE = 0.5  # of the gap asked for that the samples may keep
+_PATIENCE = 2**18  # pair steps times samples, of a column, that are too many: Newton's method may be faster
+
+
+class Few(NamedTuple):
+    """What does not change from step to step: K, K_ii, the questions, and whose scores are watched.
+
+    The questions are those of ``PackedQuestions``. In column j the scores of the samples
+    ``watched[begins[k]:begins[k + 1]]`` are brought up to date, k being j modulo the number of such lists.
+    """
+
+    rows: Any
+    diagonal: Any
+    ends: Any
+    samples: Any
+    signed: Any
+    together: Any
+    watched: Any
+    begins: Any
+
+
+class Desk(NamedTuple):
+    """Memory for a question: K among its samples and which rows are known, and of a column what steps need.
+
+    ``up`` is −e of the samples that can rise and ``down`` e of those that can fall; ``z0`` and ``f0``
+    are where z and f began, and steps are listed as ``moved`` and ``steps``.
+    """
+
+    inside: Any
+    known: Any
+    squares: Any
+    y: Any
+    low: Any
+    high: Any
+    z: Any
+    f: Any
+    z0: Any
+    f0: Any
+    up: Any
+    down: Any
+    gain: Any
+    lane: Any
+    steps: Any
+    moved: Any
+
+
+@compiled
+def room_for(m: int) -> int:
+    """Return the length of arrays for m samples: one that is taken in four parts, and these again."""
+    return -(-m // 64) * 64 if m > 32 else (32 if m > 16 else 16)
+
+
+@compiled
+def empty_desk(m: int) -> Any:
+    """Return memory for questions of up to m samples."""
+    n = room_for(m)
+    return Desk(
+        np.empty((n, n)),
+        np.zeros(n, np.bool_),
+        np.ones(n),
+        np.zeros(n),
+        np.zeros(n),
+        np.zeros(n),
+        np.zeros(n),
+        np.zeros(n),
+        np.zeros(n),
+        np.zeros(n),
+        np.zeros(n),
+        np.zeros(n),
+        np.zeros(n),
+        np.zeros(n),
+        np.zeros(n),
+        np.zeros(n, np.uint32),
+    )
+
+
+@compiled
+def cleared(desk: Any, few: Any, q: int) -> Any:
+    """Return the desk for question q: as long as it needs, no row known, and nobody beyond its samples."""
+    inside, known, squares, y, low, high, z, f, z0, f0, up, down, gain, lane, steps, moved = desk
+    a, m = few.ends[q], few.ends[q + 1] - few.ends[q]
+    n = room_for(m)
+    desk = Desk(
+        inside, known[:n], squares[:n], y[:n], low[:n], high[:n], z[:n], f[:n], z0[:n], f0[:n],
+        up[:n], down[:n], gain[:n], lane[:n], steps[:n], moved[:n],
+    )  # fmt: skip
+    for b in range(n):
+        desk.known[b] = False
+        desk.squares[b] = few.diagonal[few.samples[a + b]] if b < m else 1.0
+        desk.y[b] = desk.low[b] = desk.high[b] = desk.z[b] = desk.f[b] = desk.z0[b] = desk.f0[b] = 0.0
+    return desk
+
+
+@extremal
+def pair_steps(desk: Any, few: Any, q: int, eps: float, limit: int) -> int:
+    """Take pair steps until no violation is over eps or the limit is reached; count them.
+
+    As ``steps._pairs``, with −e of those that can rise in one array, e of those that can fall in another.
+    Small loops stand here, not in functions: to count references to a row takes longer than it.
+    """
+    inside, known, squares, _, low, high, z, _, _, _, up, down, gain, lane, _, _ = desk
+    room = up.size
+    for taken in range(limit):
+        top = _most(up, lane)
+        if not _most(down, lane) + top > eps:
+            return taken
+        i = 0
+        while i < room - 1 and up[i] != top:
+            i += 1
+        if not known[i]:
+            _copy_row(desk, few, q, i)
+        for b in range(room):
+            apart, both = max(down[b] + top, 0.0), squares[i] + squares[b]
+            gain[b] = apart * apart / max(both - 2 * inside[i, b], max(_FLAT * both, _TINY))
+        best, j = _most(gain, lane), 0
+        if not 0 < best < np.inf:
+            return taken
+        while j < room - 1 and gain[j] != best:
+            j += 1
+        if not known[j]:
+            _copy_row(desk, few, q, j)
+        both, e = squares[i] + squares[j], down[j]
+        curvature = max(both - 2 * inside[i, j], max(_FLAT * both, _TINY))
+        room_i, room_j = high[i] - z[i], z[j] - low[j]
+        step = min((e + top) / curvature, min(room_i, room_j))
+        z[i] = high[i] if step == room_i else z[i] + step
+        z[j] = low[j] if step == room_j else z[j] - step
+        up[i], down[i] = (top if z[i] < high[i] else -_CLOSED), (-top if z[i] > low[i] else -_CLOSED)
+        up[j], down[j] = (-e if z[j] < high[j] else -_CLOSED), (e if z[j] > low[j] else -_CLOSED)
+        for b in range(room):
+            change = step * (inside[i, b] - inside[j, b])
+            up[b] -= change
+            down[b] += change
+    return limit
+
+
+@compiled
+def _copy_row(desk: Any, few: Any, q: int, i: int) -> None:
+    """Copy a row of K among the samples of question q; neighbours of each other are copied as they lie."""
+    inside, rows, samples, a = desk.inside, few.rows, few.samples, few.ends[q]
+    m, first, row = few.ends[q + 1] - a, np.uint64(samples[a]), samples[a + i]
+    if np.uint64(samples[a + m - 1]) - first == np.uint64(m - 1):
+        for b in range(np.uint64(m)):
+            inside[i, b] = rows[row, first + b]
+    else:
+        for b in range(m):
+            inside[i, b] = rows[row, samples[a + b]]
+    for b in range(m, desk.known.size):
+        inside[i, b] = 0.0
+    desk.known[i] = True
+
+
+@extremal
+def _most(values: Any, lane: Any) -> Any:
+    """Return the largest value: of four at a time, and again of four at a time, as a processor does it."""
+    q = np.uint64(values.size // 4)
+    for k in range(q):
+        lane[k] = max(max(values[k], values[k + q]), max(values[k + 2 * q], values[k + 3 * q]))
+    r = q // np.uint64(4)
+    for k in range(r):
+        lane[k] = max(max(lane[k], lane[k + r]), max(lane[k + 2 * r], lane[k + 3 * r]))
+    most = lane[0]
+    for k in range(r):
+        most = max(most, lane[k])
+    return most
+
+
+@compiled
+def advance_few(
+    few: Any, first: int, last: int, begin: int, end: int, duals: Any, asked: Any, stop: Any, solved: Any
+) -> None:
+    """Bring the columns begin to end of the questions first to last to their solutions.
+
+    The duals have a row for each column here. Where pair steps take too long, a column is left as it is then,
+    under its new bound, and not marked as solved.
+    """
+    largest = 0
+    for q in range(first, last):
+        largest = max(largest, few.ends[q + 1] - few.ends[q])
+    desk = empty_desk(largest)
+    for q in range(first, last):
+        own = cleared(desk, few, q)
+        for c in range(end - 1, begin - 1, -1):
+            j = q * few.together + c
+            grown = _enter(own, few, q, c, duals.start, duals.fields, (duals.before[j], duals.bound[j]))
+            duals.offset[j], factor, solved[j] = _settle(own, few, q, asked, stop)
+            _leave(own, few, q, j, (grown, factor), duals.u, duals.fields)
+
+
+@compiled
+def _enter(desk: Any, few: Any, q: int, c: int, start: Any, fields: Any, bounds: Any) -> Any:
+    """Put column c of question q on the desk, under its new bound; return the factor: ``advance.enter``."""
+    y, low, high, z, f = desk.y, desk.low, desk.high, desk.z, desk.f
+    a, m, j = few.ends[q], few.ends[q + 1] - few.ends[q], q * few.together + c
+    s, (before, bound) = few.together * a + c * m, bounds
+    total, squared = 0.0, 0.0
+    for b in range(m):
+        i, length = few.samples[a + b], bound * abs(few.signed[s + b])
+        y[b] = np.sign(few.signed[s + b])
+        low[b], high[b] = (-length, 0.0) if y[b] > 0 else (0.0, length)
+        z[b], f[b] = y[b] * start[j, i], fields[j, i]
+        total += abs(z[b])
+        squared += z[b] * f[b]
+    grown = bound / before if before > 0 else bound
+    best = total / squared if squared > 0 else (grown if grown < np.inf else 1.0)
+    factor = min(max(best, 1.0), grown)
+    if factor != 1:
+        for b in range(m):
+            rest = before * abs(few.signed[s + b])
+            if factor == grown and rest > 0 and abs(z[b]) == rest:
+                z[b] = -y[b] * (high[b] - low[b])
+            else:
+                z[b] = min(max(factor * z[b], low[b]), high[b])
+            f[b] *= factor
+    for b in range(m):
+        desk.z0[b], desk.f0[b] = z[b], f[b]
+    return factor
+
+
+@compiled
+def _settle(desk: Any, few: Any, q: int, asked: Any, stop: Any) -> Any:
+    """Take pair steps until the gap is small. Return the offset, a factor for z and f, and if it ended."""
+    y, low, high, z, f, up, down = desk.y, desk.low, desk.high, desk.z, desk.f, desk.up, desk.down
+    left, tol = _PATIENCE // max(1, few.ends[q + 1] - few.ends[q]), asked.tol
+    for _ in range(asked.rounds):
+        beta, violation, gap, scale, factor = survey(y, low, high, z, f, True)
+        if gap <= tol * scale:
+            return factor * beta, factor, True
+        if left <= 0 or stop[0]:
+            return beta, 1.0, False
+        total = 0.0
+        for b in range(z.size):
+            total += abs(z[b])
+            up[b] = -f[b] - y[b] if z[b] < high[b] else -_CLOSED
+            down[b] = f[b] + y[b] if z[b] > low[b] else -_CLOSED
+        eps = min(max(_SHARE * violation, _SPARE * tol * scale / max(scale, total)), violation / 2)
+        taken = pair_steps(desk, few, q, eps, left)
+        for b in range(z.size):
+            if low[b] < high[b]:
+                f[b] = (down[b] if z[b] > low[b] else -up[b]) - y[b]
+        left -= taken if taken > 0 else left  # none: rounding is all that is left
+    return survey(y, low, high, z, f, True)[0], 1.0, True
+
+
+@compiled
+def _leave(desk: Any, few: Any, q: int, j: int, factors: Any, u: Any, fields: Any) -> None:
+    """Write the dual variable and the field of column j, of its own samples and those that are watched.
+
+    The field is that of where z began and of each sample's whole step: rounding does not grow with the steps.
+    """
+    inside, z, z0, f0, steps, moved = desk.inside, desk.z, desk.z0, desk.f0, desk.steps, desk.moved
+    a, m, count = few.ends[q], few.ends[q + 1] - few.ends[q], 0
+    grown, factor = factors
+    for b in range(m):
+        step = z[b] - z0[b]
+        if step != 0:
+            steps[count], moved[count] = step, few.samples[a + b]
+            count += 1
+            for d in range(f0.size):
+                f0[d] += step * inside[b, d]
+    follow_watched(few, j, grown, moved, steps, count, fields)
+    if factor != 1:
+        follow_watched(few, j, factor, moved, steps, 0, fields)
+    for b in range(m):
+        i = few.samples[a + b]
+        u[j, i] = desk.y[b] * (factor * z[b])
+        if desk.low[b] < desk.high[b]:
+            fields[j, i] = factor * f0[b]
+
+
+@compiled
+def follow_watched(few: Any, j: int, factor: float, moved: Any, steps: Any, count: int, fields: Any) -> None:
+    """Multiply the field of the samples that are watched in column j, and add rows of K times steps."""
+    rows, watched, k = few.rows, few.watched, j % (few.begins.size - 1)
+    first, last, fours = few.begins[k], few.begins[k + 1], count - count % 4
+    if factor != 1:
+        for w in range(first, last):
+            fields[j, watched[w]] *= factor
+    for p in range(0, fours, 4):
+        r0, r1, r2, r3 = moved[p], moved[p + 1], moved[p + 2], moved[p + 3]
+        s0, s1, s2, s3 = steps[p], steps[p + 1], steps[p + 2], steps[p + 3]
+        for w in range(first, last):
+            i = watched[w]
+            two = s1 * np.float64(rows[r1, i]) + (s0 * np.float64(rows[r0, i]) + fields[j, i])
+            fields[j, i] = s3 * np.float64(rows[r3, i]) + (s2 * np.float64(rows[r2, i]) + two)
+    for p in range(fours, count):
+        for w in range(first, last):
+            fields[j, watched[w]] += steps[p] * np.float64(rows[moved[p], watched[w]])
+
+
+@compiled
+def begin_few(few: Any, first: int, last: int, begin: int, end: int, duals: Any) -> None:
+    """Put the samples of these columns at the bound, of the larger class the worst ones only, in ``start``.
+
+    Both classes weigh the same then: as ``kernel_columns.balanced``. The fields are those of Y∘mass at first.
+    """
+    largest = 0
+    for q in range(first, last):
+        largest = max(largest, few.ends[q + 1] - few.ends[q])
+    desk = empty_desk(largest)
+    for q in range(first, last):
+        own = cleared(desk, few, q)
+        for c in range(begin, end):
+            _begin(own, few, q, c, duals)
+
+
+@compiled
+def _begin(desk: Any, few: Any, q: int, c: int, duals: Any) -> None:
+    a, m, j = few.ends[q], few.ends[q + 1] - few.ends[q], q * few.together + c
+    s, bound, f, steps, moved, chosen = (
+        few.together * a + c * m,
+        duals.bound[j],
+        desk.f,
+        desk.steps,
+        desk.moved,
+        desk.z,
+    )
+    for b in range(m):
+        f[b], chosen[b] = duals.fields[j, few.samples[a + b]], few.signed[s + b]
+    _balance(chosen, f, m, desk.lane, desk.moved)
+    kept, left = 0, 0
+    for b in range(m):
+        duals.start[j, few.samples[a + b]] = -bound * abs(chosen[b])
+        kept += chosen[b] != 0
+        left += chosen[b] != few.signed[s + b]
+    # The smaller part of the samples makes the field.
+    factor, count = (-bound if left < kept else 0.0), 0
+    for b in range(m):
+        step = bound * (few.signed[s + b] - chosen[b]) if left < kept else -bound * chosen[b]
+        if step != 0:
+            steps[count], moved[count] = step, few.samples[a + b]
+            count += 1
+    for b in range(m):
+        f[b] *= factor
+        for p in range(count):
+            f[b] += steps[p] * np.float64(few.rows[moved[p], few.samples[a + b]])
+    follow_watched(few, j, factor, moved, steps, count, duals.fields)
+    for b in range(m):
+        if few.signed[s + b] != 0:
+            duals.fields[j, few.samples[a + b]] = f[b]
+
+
+@compiled
+def _balance(chosen: Any, f: Any, m: int, keys: Any, order: Any) -> None:
+    """Take weight from the larger class, those with the largest margins first, until both weigh the same."""
+    excess, room, count = 0.0, 0.0, 0
+    for b in range(m):
+        excess += chosen[b]
+    for b in range(m):
+        if excess != 0 and chosen[b] * excess > 0:
+            key, p = np.sign(excess) * f[b], count
+            while p > 0 and keys[p - 1] > key:
+                keys[p], order[p] = keys[p - 1], order[p - 1]
+                p -= 1
+            keys[p], order[p] = key, b
+            room += abs(chosen[b])
+            count += 1
+    room -= abs(excess)
+    for p in range(count):
+        b = order[p]
+        weight = abs(chosen[b])
+        chosen[b] = np.sign(chosen[b]) * min(max(room, 0.0), weight)
+        room -= weight

@@ -1,0 +1,108 @@
+"""Log losses of held-out decision values in compiled loops (numba loads slowly: import late)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from .proper import CLOSE, FLAT, ROUNDS
+
+_jit = numba.njit(nogil=True, cache=True, boundscheck=False, error_model="numpy", fastmath={"contract"})
+
+
+@_jit
+def least_losses(
+    decision: Any, signs: Any, weight: Any, first: int, last: int, losses: Any, mass: Any
+) -> None:
+    """Write the least loss and the mass of the columns first to last, which are rows here."""
+    n = weight.size
+    f, target, own = np.empty(n), np.empty(n), np.empty(n)
+    for j in range(first, last):
+        m, total, positive = 0, 0.0, 0.0
+        for i in range(n):
+            if signs[j, i] != 0 and weight[i] != 0 and np.isfinite(decision[j, i]):
+                f[m], target[m], own[m] = decision[j, i], signs[j, i], weight[i]
+                total += own[m]
+                positive += own[m] if target[m] > 0 else 0.0
+                m += 1
+        high, low = (positive + 1) / (positive + 2), 1 / (total - positive + 2)
+        for i in range(m):
+            target[i] = high if target[i] > 0 else low
+        mass[j] = total
+        losses[j] = 0.0
+        if m > 0:
+            _standardize(f, own, total, m)
+            losses[j] = _platt_loss(f, target, own, total, m)
+
+
+@_jit
+def hinge_sums(decision: Any, signs: Any, weight: Any) -> Any:
+    """Return Σ w max(0, 1 − y f) and Σ w over the columns, which are rows here, and samples that count."""
+    loss, mass = 0.0, 0.0
+    for j in range(len(decision)):
+        for i in range(weight.size):
+            if signs[j, i] != 0 and not np.isnan(decision[j, i]):
+                loss += weight[i] * max(1 - signs[j, i] * decision[j, i], 0.0)
+                mass += weight[i]
+    return loss, mass
+
+
+@_jit
+def _standardize(f: Any, own: Any, total: float, m: int) -> None:
+    mean, square = 0.0, 0.0
+    for i in range(m):
+        mean += own[i] * f[i] / total
+    for i in range(m):
+        f[i] -= mean
+        square += own[i] * f[i] * f[i] / total
+    if square > 0:
+        for i in range(m):
+            f[i] /= np.sqrt(square)
+
+
+@_jit
+def _platt_loss(f: Any, target: Any, own: Any, total: float, m: int) -> Any:
+    """Return the least Σ mass (log(1 + e^z) − target z), z = a f + b, over a ≥ 0 and b, by Newton's method.
+
+    A step that does not lower the sum is halved.
+    """
+    mean = 0.0
+    for i in range(m):
+        mean += own[i] * target[i] / total
+    a, b, length = 0.0, np.log(mean / (1 - mean)), 1.0
+    flat, ga, gb, haa, hab, hbb = _sums(f, target, own, m, a, b)
+    least = flat
+    for _ in range(ROUNDS):
+        determinant = haa * hbb - hab * hab + (FLAT * total) ** 2
+        to_a = a - length * (hbb * ga - hab * gb) / determinant
+        to_b = b - length * (haa * gb - hab * ga) / determinant
+        there = _sums(f, target, own, m, to_a, to_b)
+        change = abs(least - there[0])
+        if there[0] < least:
+            a, b, length = to_a, to_b, 1.0
+            least, ga, gb, haa, hab, hbb = there
+        else:
+            length /= 2
+        if change <= CLOSE * total:
+            break
+    return least if a > 0 else flat
+
+
+@_jit
+def _sums(f: Any, target: Any, own: Any, m: int, a: float, b: float) -> Any:
+    """Return the loss at a and b, its gradient and its second derivatives."""
+    loss, ga, gb, haa, hab, hbb = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(m):
+        z = a * f[i] + b
+        e = np.exp(-abs(z))
+        chance = (1.0 if z > 0 else e) / (1 + e)
+        loss += own[i] * (np.log(1 + e) + max(z, 0.0) - target[i] * z)
+        rest, curve = own[i] * (chance - target[i]), own[i] * chance * (1 - chance)
+        ga += rest * f[i]
+        gb += rest
+        haa += curve * f[i] * f[i]
+        hab += curve * f[i]
+        hbb += curve
+    return loss, ga, gb, haa, hab, hbb
