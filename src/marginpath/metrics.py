@@ -146,8 +146,8 @@ def _compiled_sums(problem: Problem, state: State) -> np.ndarray:
     from .problem.sums_compiled import sums_of_gap, sums_of_questions
 
     n, shape = len(state.u), problem.shape[1:]
-    questions = problem.packed_questions
-    if state.u.size < _MANY or 2 * questions.signed.size < state.u.size:
+    if state.u.size < _MANY or problem.filled < 0.5:  # much is left out of large ones, as in pairs of classes
+        questions = problem.packed_questions
         u, scores = (np.ascontiguousarray(x.reshape(n, -1).T) for x in (state.u, state.scores))
         own = sums_of_questions(*questions, u, scores, np.atleast_1d(state.bound).astype(np.float64))
         return np.asarray(own.reshape(6, *shape))

@@ -7,10 +7,12 @@ from naive import svm
 from solution_paths import overlapping, relative_gap
 
 import marginpath as mp
+from marginpath import parallel
 from marginpath.problem.questions import packed
 from marginpath.solvers.solution_path import few_columns
 from marginpath.solvers.solution_path.few_samples import Few, advance_few, begin_few, empty_desk, pair_steps
 from marginpath.solvers.solution_path.kernel_columns import balanced
+from marginpath.validation.cross_validation import PathValidation
 
 
 def pairs_of_classes(n=120, classes=4, folds=3, seed=0):
@@ -102,12 +104,16 @@ def test_columns_of_many_samples_are_beside_those_of_few(monkeypatch):
 
 
 def test_what_takes_long_goes_on_by_working_sets(monkeypatch):
+    left = []
+
     def at_once(few, first, last, begin, end, duals, asked, stop, solved):
         stopped = np.ones(1, dtype=bool)
         advance_few(few, first, last, begin, end, duals, asked, stopped, solved)
+        left.append(not solved.all())
 
     monkeypatch.setattr("marginpath.solvers.solution_path.few_samples.advance_few", at_once)
     path = mp.run(mp.SolutionPath(tol=1e-7), problem_of_pairs(), 12, observe=["gap"])
+    assert any(left)
     assert path["gap"][1:].max() <= 1e-7 * (1 + 1e-6)
 
 
@@ -192,3 +198,54 @@ def test_watched_is_checked_and_goes_with_its_columns():
     assert [rows.tolist() for rows in part.watched] == [problem.watched[j].tolist() for j in (1, 2)]
     with pytest.raises(ValueError, match="watched must be 4 arrays"):
         mp.Problem(problem.gram, problem.Y, together=4, watched=[np.arange(3)])
+
+
+@pytest.mark.parametrize("rows", [[10**6], [-121], np.ones(7, dtype=bool)])
+def test_rows_that_do_not_exist_cannot_be_watched(rows):
+    problem = problem_of_pairs()
+    with pytest.raises(ValueError, match="watched must be numbers of rows under 120, or a mask of 120"):
+        mp.Problem(problem.gram, problem.Y, together=4, watched=[rows, [], [], []])
+
+
+def test_rows_that_are_watched_twice_count_once():
+    """As those that a bootstrap holds out; masks and numbers from the end will do."""
+    once = problem_of_pairs()
+    rows = [
+        np.concatenate([once.watched[0], once.watched[0]]),
+        once.watched[1] - 120,
+        np.isin(np.arange(120), once.watched[2]),
+        once.watched[3],
+    ]
+    twice = mp.Problem(once.gram, once.Y, intercept=True, together=4, watched=rows)
+    states = [mp.run(mp.SolutionPath(), problem, 8).last for problem in (once, twice)]
+    assert states[0].scores.tobytes() == states[1].scores.tobytes()
+    assert once.fingerprint() == twice.fingerprint()
+
+
+def test_a_bootstrap_holds_rows_out_twice(rng):
+    """Its scores are those of decisions computed anew."""
+    X, y = rng.normal(size=(60, 2)), np.repeat([0, 1], 30)
+    X[y == 1] += 1
+    test = rng.choice(60, 40)
+    rest = np.setdiff1d(np.arange(60), test)
+    gram = mp.Gram.from_kernel(X, mp.Gaussian(1.0))
+    validation = PathValidation(gram, y, cv=[(rest, test)], intercept=True)
+    state = validation.run(mp.SolutionPath(), 10, stop=None).last
+    scores = validation.problem.scores(state.u) + state.offset
+    np.testing.assert_allclose(state.scores[test, 0], scores[test, 0], atol=1e-9)
+
+
+def test_a_path_is_not_resumed_where_other_scores_are_watched():
+    problem = problem_of_pairs()
+    path = mp.run(mp.SolutionPath(), problem, 4)
+    all_of_them = mp.Problem(problem.gram, problem.Y, intercept=True, together=4)
+    with pytest.raises(ValueError, match="another problem"):
+        mp.resume(path, all_of_them, 2)
+
+
+def test_no_more_threads_than_there_are_to_be(monkeypatch):
+    workers, real = set(), few_columns.for_all
+    monkeypatch.setattr(few_columns, "for_all", lambda task, items, n: workers.add(n) or real(task, items, n))
+    with parallel.limited(2):
+        mp.run(mp.SolutionPath(), problem_of_pairs(), 2)
+    assert workers == {2}

@@ -135,7 +135,7 @@ class Coupling:
     def probabilities(self, values: np.ndarray) -> np.ndarray:
         """Return the probability of every class, (n, classes)."""
         chance = np.empty((len(values), self.n_classes))
-        size = min(_BLOCK, max(_FEWEST, -(-len(values) // available())))
+        size = max(_FEWEST, -(-min(_BLOCK, len(values)) // available()))  # no more memory with more threads
 
         def couple(ends: tuple[int, int]) -> None:
             chance[slice(*ends)] = self._coupled(values[slice(*ends)].astype(np.float64))

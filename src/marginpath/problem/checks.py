@@ -80,3 +80,18 @@ def checked_weights(sample_weight: Array | None, n: int) -> np.ndarray:
             "sample_weight must be finite and not negative: they count how often a sample occurs."
         )
     return weights
+
+
+def checked_rows(rows: Any, n: int) -> np.ndarray:
+    """Return the numbers of some of n rows, each once; a mask and numbers from the end will do too.
+
+    Examples
+    --------
+    >>> checked_rows([2, -1, 2], 4)
+    array([2, 3])
+    """
+    index = np.asarray(rows)
+    try:
+        return np.unique(np.arange(n)[index if index.size else index.astype(int)])
+    except IndexError as error:
+        raise ValueError(f"watched must be numbers of rows under {n}, or a mask of {n}: {error}.") from error

@@ -22,7 +22,7 @@ import numpy as np
 from ..arrays import Array, all_finite, is_numpy, to_numpy
 from ..gram.base import Gram
 from ..losses import Loss, ResidualLoss
-from .checks import check_classes, check_labels, checked_weights, representable, require_gram
+from .checks import check_classes, check_labels, checked_rows, checked_weights, representable, require_gram
 from .questions import PackedQuestions, Question, packed, question
 
 
@@ -96,7 +96,7 @@ class Problem:
                 f"for each column, got {len(watched)}."
             )
         self.gram, self.intercept, self.together = gram, bool(intercept), together
-        self.watched = None if watched is None else tuple(watched)
+        self.watched = None if watched is None else tuple(checked_rows(each, len(labels)) for each in watched)
         self.Y = self._array(labels)
         self.mass = self._array(mass if sample_weight is None else representable(mass, self.Y.dtype, gram.xp))
         self.box_scale = self._array(scale * np.ones(labels.shape[1:]))
@@ -131,6 +131,7 @@ class Problem:
         return self._signed[1]
 
     _signed: tuple[Array, Array] | None = None
+    watched: tuple[np.ndarray, ...] | None = None
 
     def margins(self, scores: Array) -> Array:
         """Return m = Z w = −Y∘S, the margins y_i f(x_i)."""
@@ -296,6 +297,11 @@ class Problem:
         return tuple(question(signed, j, self.together) for j in range(0, len(signed), self.together))
 
     @cached_property
+    def filled(self) -> float:
+        """The share of samples that count, over all columns; of NumPy's problems."""
+        return float(np.count_nonzero(self.mass) / max(1, math.prod(self.shape)))
+
+    @cached_property
     def packed_questions(self) -> PackedQuestions:
         """The same in few arrays."""
         return packed(self.questions)
@@ -321,6 +327,8 @@ class Problem:
         for values in (self.Y, self.mass, self.box_scale):
             digest.update(np.ascontiguousarray(to_numpy(values)).data)
         digest.update(b"intercept" * self.intercept)
+        for rows in self.watched or ():  # the scores of others are not those of u
+            digest.update(b"watched" + np.ascontiguousarray(rows).tobytes())
         return {
             "shape": list(self.shape),
             "dtype": str(self.gram.dtype).rpartition(".")[2],

@@ -96,9 +96,8 @@ class OneVsOne:
         """
         xp = namespace(decision)
         turned = xp.astype(beside(_turned(self.n_classes), decision), decision.dtype)
-        firsts = xp.astype(
-            beside(np.arange(self.n_classes)[::-1], decision), decision.dtype
-        )  # of so many pairs
+        # Of so many pairs a class is the first; counted down, as torch knows no array that is turned round.
+        firsts = xp.astype(beside(np.arange(self.n_classes - 1, -1, -1), decision), decision.dtype)
         wins = xp.astype(decision > 0, decision.dtype) @ turned + firsts
         lead = decision @ turned
         return wins + lead / (3 * (xp.abs(lead) + 1))

@@ -41,7 +41,7 @@ class FewColumns(KernelColumns):
             return
         self.start = np.zeros(self.start.shape, order="F")
         duals = self._rows_of_duals
-        for_all(lambda part: begin_few(self.few, *part, duals), self.parts, len(self.parts))
+        for_all(lambda part: begin_few(self.few, *part, duals), self.parts, parallel.available())
         self.before = self.bound
 
     def _solve_some(self, settings: Any, workers: int, share: Share, stop: np.ndarray) -> set[int]:
