@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -141,7 +142,8 @@ class KernelColumns:
         for question in self.problem.questions:
             if len(question.signed) > 1:
                 with gathered(gram, question.first) as known:
-                    limit = min(len(question.samples), MOST * settings.working_set)
+                    # Of 16 bits a number, in the memory that a working set of numbers of K would take.
+                    limit = math.isqrt((MOST * settings.working_set) ** 2 * gram.matrix.itemsize // 2)
                     together = Together(known, gram.diagonal, question, Threads(*threads), limit)
                     solved.update(together.advance(self._duals, self._asked(settings)))
         return solved
