@@ -95,7 +95,8 @@ class OneVsOne:
         As in scikit-learn: equal numbers of wins are decided by the sums of the decision values.
         """
         xp = namespace(decision)
-        turned = xp.astype(beside(_turned(self.n_classes), decision), decision.dtype)
+        # A copy: torch takes no array that must not be written to.
+        turned = xp.astype(beside(_turned(self.n_classes).copy(), decision), decision.dtype)
         # Of so many pairs a class is the first; counted down, as torch knows no array that is turned round.
         firsts = xp.astype(beside(np.arange(self.n_classes - 1, -1, -1), decision), decision.dtype)
         wins = xp.astype(decision > 0, decision.dtype) @ turned + firsts
