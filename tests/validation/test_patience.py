@@ -35,6 +35,61 @@ def test_a_loss_that_is_lowest_is_waited_for_while_the_score_is_young():
     assert stops([0.5, 0.7, 0.7, 0.7, 0.7, 0.7], hinge, C)
 
 
+def test_a_score_that_chance_explains_is_waited_for_ten_times_as_long():
+    C, scores, hinge = 4.0 ** np.arange(6), [0.5, 0.52, 0.51, 0.5, 0.51, 0.5], [0.95, *[1.0] * 5]
+    assert stops(scores[:4], hinge[:4], C[:4])
+    assert not stops(scores[:4], hinge[:4], C[:4], chance=0.53)
+    assert stops(scores, hinge, C, chance=0.53)
+    assert stops(scores[:4], [0.9, 1.0, 1.0, 1.0], C[:4], chance=0.53)  # noise is learned
+    assert stops(scores[:4], hinge[:4], C[:4], chance=0.51)  # which one of them is over
+
+
+def test_a_score_that_is_better_by_luck_is_not_waited_for():
+    """Five folds, whose best mean has a standard error of 0.01."""
+    folds, C, hinge = np.array([-2, -1, 0, 1, 2]) * 2**0.5 / 100, 2.0 ** np.arange(6), [0.9, *[1.0] * 5]
+    for better, is_end in ((0.0009, True), (0.0011, False)):
+        means = np.array([0.5, 0.8, 0.79, 0.8 + better, 0.79, 0.78])
+        assert stops(means[:, None] + folds, hinge, C) == is_end
+        assert not stops((means - 0.3 * (means > 0.6))[:, None] + folds, hinge, C)  # 0.5 is where they begin
+
+
+@pytest.mark.parametrize("weight", [None, np.full(90, 3.0)])
+def test_chance_is_two_standard_errors_above_the_largest_class(rng, weight):
+    gram, y = mp.Gram.from_kernel(rng.standard_normal((90, 2)), mp.Gaussian(1.0)), np.arange(90) % 3 // 2
+    judge = PathValidation(gram, y, score_weight=weight).judge
+    np.testing.assert_allclose(judge.chance, 2 / 3 + 2 * (2 / 9 / 90) ** 0.5)
+    assert PathValidation(gram, y, scoring="roc_auc").judge.chance == -np.inf
+
+
+def test_rows_that_count_little_leave_more_to_chance(rng):
+    gram, y = mp.Gram.from_kernel(rng.standard_normal((90, 2)), mp.Gaussian(1.0)), np.arange(90) % 2
+    every_third = np.where(np.arange(90) % 3, 0.0, 1.0)
+    few = PathValidation(gram, y, score_weight=every_third, cv=[(np.arange(60), np.arange(60, 90))]).judge
+    np.testing.assert_allclose(few.chance, 0.5 + 2 * (0.25 / 10) ** 0.5)
+
+
+def parity(rng, samples):
+    """Return whether an even number of the first three features is negative; the others tell nothing."""
+    X = rng.standard_normal((samples, 5))
+    return X, (np.prod(X[:, :3], axis=1) > 0).astype(int)
+
+
+def test_a_path_goes_on_while_it_knows_nothing(rng):
+    """No half of the space has more of a class: with a wide kernel, it takes a large C to see any of it."""
+    X, y = parity(rng, 420)
+    X_new, y_new = parity(rng, 2000)
+    wide = 1 / (2 * mp.default_widths(X)[8] ** 2)
+    clf = mp.MarginPathClassifier(gamma=wide, random_state=0).fit(X, y)
+    assert clf.score(X_new, y_new) > 0.85
+
+
+@pytest.mark.filterwarnings("ignore:No step has a better accuracy:UserWarning")
+def test_a_path_that_never_learns_ends(rng):
+    X = rng.standard_normal((420, 5))
+    for y in (rng.permutation(420) % 2, rng.permutation(420) % 20 == 0):
+        assert mp.MarginPathClassifier(random_state=0).fit(X, y).path_["bound"][-1] < 1e4
+
+
 @pytest.mark.parametrize("weight", [None, np.arange(60.0) % 4])
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
 def test_the_loss_is_that_of_the_held_out_decisions(rng, weight, multi_class):

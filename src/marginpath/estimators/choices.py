@@ -47,7 +47,7 @@ class ByFolds(Choice):
         exact = hasattr(solver, "gap_tol")
         stop: Rule = NoImprovement("scores", validation.patience, patience)
         if exact:
-            stop = Patience(validation.patience_with_solutions, patience)
+            stop = Patience(validation.patience_with_solutions, patience, validation.judge.chance)
         if fit.before is not None:
             path = validation.resume(fit.before.path, fit.steps, stop=stop, **fit.limits)
         elif fit.deadline is not None and exact and ask.schedule == "auto":

@@ -11,10 +11,10 @@ The rule, in three rounds:
 3. Where the climb ends, or beside it, on the side that is better, if the mean of the scores of three widths
    around it is: chance moves a mean less. This width has the whole path, the only one that is kept.
 
-A short path has one step where a path has four, solved less exactly, and ends at C = 10,000 or where a larger
-C changes no fold any more. Its score is minus the least log loss of its held-out decisions, which chance
-changes less than errors (:func:`short_path`); where a scoring is given, the best mean of that over the folds.
-Of equal scores in the first round the widest counts as the best.
+A short path has one step where a path has four, solved less exactly, and waits half as long for a better
+score; it ends at C = 1,000,000 or where a larger C changes no fold any more. Its score is minus the least log
+loss of its held-out decisions, which chance changes less than errors (:func:`short_path`); where a scoring is
+given, the best mean of that over the folds. Of equal scores in the first round the widest counts as the best.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SHARE, FEWEST, MOST = 1 / 3, 200, 4000
 #: Rows of that part that are enough for the second round too.
 ENOUGH = 2000
 #: Steps of a path that are one of a short path, the duality gap of these, and the largest C.
-LONG, TOLERANCE, LARGEST = 4, 1e-2, 1e4
+LONG, TOLERANCE, LARGEST = 4, 1e-2, 1e6
 _COLUMNS = 16  # that are looked at at a time
 #: Which of the default widths is next to the usual one.
 USUAL = 3
@@ -149,10 +149,11 @@ def short_path(validation: PathValidation, steps: int, time_limit: float | None 
     observe: dict[str, Metric] = {"bound": largest_bound, "scores": judge.scores, "hinge": judge.hinge}
     if judge.scorer is None:
         observe["log_loss"] = validation.log_loss
+    patience = Patience(validation.patience_with_solutions / 2, chance=judge.chance)
     path = validation.run(
         SolutionPath(ratio=ratio, tol=TOLERANCE),
         math.ceil(steps / LONG),
-        stop=_NothingToGain(Patience(validation.patience_with_solutions / 2), LARGEST / ratio),
+        stop=_NothingToGain(patience, LARGEST / ratio),
         observe=observe,
         models=False,
         time_limit=time_limit,

@@ -119,6 +119,18 @@ class OutOfFold:
         shares = [np.average(right[test], weights=w) for test, w in zip(self.splits, weights, strict=True)]
         return float(np.mean(shares))
 
+    @property
+    def chance(self) -> float:
+        """The accuracy up to which all samples may as well be given to one class: two standard errors above.
+
+        −∞ where another score is asked for.
+        """
+        if self.scorer is not None:
+            return -np.inf
+        weight = self._weight_or_one[np.concatenate(self.splits)]
+        share, samples = self.majority_score, weight.sum() ** 2 / np.sum(weight**2)
+        return float(share + 2 * (share * (1 - share) / samples) ** 0.5)
+
     def squeezed(self, values: np.ndarray) -> np.ndarray:
         """Return (n,) for two classes, which share a column."""
         return values[:, 0] if self.columns.n_columns == 1 else values
