@@ -1,10 +1,13 @@
 """Newton's method among few features: late steps of a path on overlapping classes."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from naive import svm
 
 import marginpath as mp
+from marginpath.mapped import Room
 from marginpath.solvers.solution_path import feature_columns, feature_newton
 from marginpath.solvers.solution_path.feature_newton import Point, Rows, solve_rows
 from marginpath.solvers.solution_path.feature_rows import DenseRows
@@ -30,6 +33,14 @@ def objectives(X, y, u, length, offset):
     """Primal and dual objective, from their definitions."""
     w = X.T @ (y * u)
     return w @ w / 2 + np.sum(length * np.maximum(0, 1 + y * (X @ w + offset))), -w @ w / 2 - np.sum(u)
+
+
+@pytest.fixture
+def newtons(monkeypatch):
+    """A list that has an entry for each column that went by Newton's method."""
+    calls, solve = [], feature_newton.solve_rows
+    monkeypatch.setattr(feature_newton, "solve_rows", lambda *given: calls.append(1) or solve(*given))
+    return calls
 
 
 @BOTH
@@ -77,13 +88,108 @@ def test_the_solution_is_that_of_a_slow_reference(intercept):
     assert objectives(X, y, state.u, 3.0**6, 0)[1] == pytest.approx(expected, rel=1e-6)
 
 
-def test_rows_that_are_too_many_are_left_to_sweeps(monkeypatch):
+@BOTH
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_weights_and_folds_count_as_in_a_slow_reference(intercept, dtype, newtons):
+    X, y = overlapping(n=80, d=4)
+    X, mass = X.astype(dtype), np.random.default_rng(1).uniform(0.5, 2.0, len(y)).astype(dtype)
+    Y = np.column_stack([y, np.where(np.arange(len(y)) % 4 == 0, 0, y)]).astype(dtype)
+    problem = mp.Problem(mp.Gram.linear(X), Y, sample_weight=mass, intercept=intercept)
+    state = mp.run(mp.SolutionPath(tol=1e-5, schedule=lambda t: 1 / 3.0**t), problem, 5).last
+    assert len(newtons) > 0
+    for j in range(2):
+        kept = Y[:, j] != 0
+        K, C = X[kept].astype(float) @ X[kept].astype(float).T, 3.0**5 * mass[kept].astype(float)
+        expected = svm(K, Y[kept, j].astype(float), C, intercept=intercept)[1]
+        dual = objectives(X[kept].astype(float), Y[kept, j], state.u[kept, j].astype(float), C, 0)[1]
+        assert not np.any(state.u[~kept, j])
+        assert dual == pytest.approx(-expected, rel=2e-5)
+
+
+@BOTH
+def test_bits_depend_neither_on_threads_nor_on_a_rest(intercept, newtons, tmp_path):
+    X, y = overlapping(n=400, d=8)
+    Y = np.repeat(y[:, None].astype(np.float32), 6, axis=1)
+    for j in range(5):
+        Y[j::5, j] = 0
+    problem = mp.Problem(mp.Gram.linear(X.astype(np.float32)), Y, intercept=intercept)
+    paths = [mp.run(mp.SolutionPath(ratio=3.0, threads=n), problem, 14, observe=["gap"]) for n in (1, 2, 3)]
+    mp.run(mp.SolutionPath(ratio=3.0), problem, 9, observe=["gap"]).save(tmp_path / "path.npz")
+    rested = mp.resume(mp.Path.load(tmp_path / "path.npz"), problem, 5)
+    assert len(newtons) > 0
+    for path in (*paths[1:], rested):
+        assert path["gap"].tobytes() == paths[0]["gap"].tobytes()
+        for name, values in paths[0].last.arrays().items():
+            assert path.last.arrays()[name].tobytes() == values.tobytes(), name
+
+
+@pytest.mark.parametrize("spoilt", [0.0, np.nan])
+def test_what_does_not_lower_the_gap_is_undone(spoilt, monkeypatch):
     X, y = overlapping()
     problem = mp.Problem(mp.Gram.linear(X), y, intercept=True)
-    solver = mp.SolutionPath(schedule=lambda t: 1 / 3.0**t)
-    monkeypatch.setattr(feature_newton, "_ENTRIES", 0)
-    without = mp.run(solver, problem, 4, observe=["gap"])
-    monkeypatch.setattr(feature_columns, "_FEW", 0)
-    never = mp.run(solver, problem, 4, observe=["gap"])
-    assert np.max(without["gap"][1:]) <= 1e-3
-    np.testing.assert_array_equal(without.last.u, never.last.u)
+    solver, calls = mp.SolutionPath(schedule=lambda t: 10 / 1.2**t), []
+
+    def nowhere(rows, start, *_):
+        calls.append(len(rows.X))
+        return Point(np.zeros(len(rows.X)), np.full(X.shape[1], spoilt), 0.0)  # a gap of 1
+
+    monkeypatch.setattr(feature_newton, "solve_rows", nowhere)
+    undone = mp.run(solver, problem, 8, observe=["gap"])
+    monkeypatch.setattr(feature_columns, "_EARLY", np.inf)
+    never = mp.run(solver, problem, 8, observe=["gap"])
+    assert 0 < len(calls) <= 8 * 3  # in a step where it did not help, it is not asked again
+    np.testing.assert_array_equal(undone.last.u, never.last.u)
+    assert undone["gap"].tobytes() == never["gap"].tobytes()
+
+
+@pytest.mark.parametrize("dear", [False, True])
+def test_many_rows_that_move_and_many_features_are_left_to_sweeps(dear, newtons, monkeypatch):
+    X, y = overlapping()
+    problem = mp.Problem(mp.Gram.linear(X), y, intercept=True)
+    monkeypatch.setattr(feature_columns, "_DEAR", 1e9 if dear else 0.0)
+    monkeypatch.setattr(feature_newton, "_MOST", 1.0 if dear else 0.0)
+    monkeypatch.setattr(feature_newton, "_FEW", 0)
+    path = mp.run(mp.SolutionPath(schedule=lambda t: 1 / 3.0**t), problem, 4, observe=["gap"])
+    assert np.max(path["gap"][1:]) <= 1e-3
+    assert not newtons
+
+
+def test_curvature_follows_the_rows_between_their_bounds(monkeypatch):
+    monkeypatch.setattr(feature_newton, "_PIECE", 20)
+    X, _ = overlapping(n=50)
+    rng, curvature = np.random.default_rng(0), feature_newton.Curvature(X.astype(np.float32))
+    for share in (0.5, 0.6, 0.55, 0.1, 0.0, 1.0):
+        free = rng.uniform(size=50) < share
+        slope, excess, sigma = rng.standard_normal(5), 0.3, 7.0
+        way, turn = curvature.direction(free, slope, excess, sigma, tied=True)
+        whole = np.hstack([X.astype(np.float32)[free], np.ones((free.sum(), 1))]).astype(float)
+        ends = np.diag([1.0] * 5 + [sigma * feature_newton._RIDGE])
+        expected = np.linalg.solve(ends + sigma * whole.T @ whole, np.append(-slope, excess))
+        np.testing.assert_allclose(np.append(way, turn), expected, rtol=1e-9)
+
+
+def test_no_array_is_as_large_as_the_features_in_float64():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40_000, 64)).astype(np.float32)
+    y = np.where(X[:, 0] + rng.standard_normal(len(X)) > 0, 1.0, -1.0)
+    low, high = np.where(y > 0, -10.0, 0), np.where(y > 0, 0, 10.0)
+    rows = Rows(X, y, low, high, np.zeros(64), 0.0, True)
+    start = Point((low + high) / 2, np.zeros(64), 0.0)
+    solve_rows(rows, start, 1e-2)  # compiled
+    tracemalloc.start()
+    solve_rows(rows, start, 1e-2)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < X.nbytes
+
+
+def test_features_in_a_file_have_the_bits_of_those_in_memory(newtons, monkeypatch):
+    X, y = overlapping(n=400, d=8)
+    X, paths = X.astype(np.float32), []
+    for room in (Room(), Room(most=64, advice="")):
+        gram = mp.Gram.linear(X)
+        monkeypatch.setattr(gram, "room", room)
+        problem = mp.Problem(gram, y.astype(np.float32), intercept=True)
+        paths.append(mp.run(mp.SolutionPath(ratio=3.0), problem, 12))
+    assert len(newtons) > 0
+    np.testing.assert_array_equal(paths[0].last.u, paths[1].last.u)

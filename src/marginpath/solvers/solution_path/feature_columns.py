@@ -24,7 +24,8 @@ _SWEEPS = 20  # over the rows that still move, between two sweeps over all
 _WIDEST = 8  # columns of a group at most
 _DOUBLINGS = 4  # of that number, one with each round
 _PATIENCE = 4  # rounds of sweeps before a set of rows is solved as such
-_FEW, _EARLY = 512, 1  # features whose columns go by Newton's method, and rounds of sweeps before that
+_EARLY = 1  # round of sweeps at least before Newton's method
+_DEAR = 0.5  # times features² / rows, such rounds too: so much longer a step of it takes
 _TRIES = 3  # of it, each with the rows that the one before has left out
 _FINER = 0.3  # of the gap, the gradient that a coordinate is left alone with
 _STRICTER = 4  # times less of it, where a set that is solved leaves the gap open
@@ -74,7 +75,7 @@ class FeatureColumns:
         """
         from .sweeping import carried
 
-        last = self.u, self.first, self.offset.copy(), _over(self.bound, self.before)
+        last = _Last(self.u, self.first, self.offset.copy(), self.before)
         self.u = carried(self.u, self.mass, self.before, self.bound)
         stop, mean = threading.Event(), float(np.mean(self.problem.gram.diagonal))
         # At small C the second moves the intercept by 1 where all samples move; in an empty box none does.
@@ -107,12 +108,19 @@ class FeatureColumns:
 
 
 class _Last(NamedTuple):
-    """Where columns have been: u, w and the offset at another bound, and the factor from there to theirs."""
+    """Where columns have been: u, w and the offset at another bound."""
 
     u: np.ndarray
     w: np.ndarray
     offset: np.ndarray
-    factor: np.ndarray
+    bound: np.ndarray
+
+    def stretched(self, j: int, bound: float, mass: np.ndarray) -> np.ndarray:
+        """Return u of a column in the box of a new bound: who was at the old one is at this one."""
+        before, low = float(self.bound[j]), -bound * mass.astype(np.float64)
+        factor = bound / before if before > 0 else 0.0
+        resting = self.u[:, j] == -before * mass.astype(np.float64)
+        return np.where(resting, low, np.maximum(factor * self.u[:, j], low))
 
 
 class _Group:
@@ -132,6 +140,12 @@ class _Group:
         self.bound, self.offset, self.rho = (_filled(x[None], more)[0] for x in limits)
         self.total = np.sum(self.y * self.u, axis=0)
         self.last, self.tol, self.left, self.stopped = last, tol, _FINER * tol, stopped
+        self.hopeless = np.zeros(lanes, dtype=np.bool_)  # columns that Newton's method has not brought nearer
+
+    @property
+    def standing(self) -> tuple[np.ndarray, ...]:
+        """Where the columns stand."""
+        return self.u, self.w, self.offset, self.total
 
     @property
     def settings(self) -> tuple[Any, ...]:
@@ -140,7 +154,7 @@ class _Group:
 
     def solve(self, rows: DenseRows | SparseRows, rounds: int, rng: np.random.Generator) -> np.ndarray:
         """Sweep over all rows, and work on what still moves, until the gap is small; return the scores."""
-        some = RowSet(rows)
+        some, patience = RowSet(rows), max(_EARLY, _DEAR * rows.features**2 / len(self.u))
         for number in range(rounds):
             before = self.u.copy()
             self._sweep(rows, rng)
@@ -148,8 +162,8 @@ class _Group:
             gap = self._gap(scores)
             if self.stopped() or np.max(gap) <= self.tol:
                 return scores
-            if number >= _EARLY and rows.features <= _FEW:
-                scores, gap = self._newton(rows, gap)
+            if number >= patience:
+                scores, gap = self._newton(rows, scores, gap)
                 if self.stopped() or np.max(gap) <= self.tol:
                     return scores
             active = (self.u < 0) & (self.u > -self.bound * self.mass) | (self.u != before)
@@ -167,25 +181,39 @@ class _Group:
                 return scores
         return scores
 
-    def _newton(self, rows: DenseRows | SparseRows, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _newton(
+        self, rows: DenseRows | SparseRows, scores: np.ndarray, gap: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Go by Newton's method, in the columns whose gap is open; return the scores and the gaps.
 
-        They come from the last solution: of u at the new bound, before all is swept over, w says less.
+        They come from the last solution: of u at the new bound, before all is swept over, w says less. Where
+        they have been with the least gap, they stay: where that was before, they are not asked again.
         """
-        scores = np.empty(0)
+        before, least, best = gap, gap.copy(), [x.copy() for x in (*self.standing, scores)]
+        tried = np.zeros_like(self.hopeless)
         for _ in range(_TRIES):
-            last, self.last = self.last, _Last(self.u, self.w, self.offset, np.ones_like(self.bound))
-            columns = np.flatnonzero(gap > self.tol)
-            scores = rows.scores(last.w[:, columns].astype(rows.dtype)) + last.offset[columns]
+            columns = np.flatnonzero((gap > self.tol) & ~self.hopeless)
+            if self.stopped() or not len(columns):
+                break
+            last, self.last = self.last, _Last(self.u, self.w, self.offset, self.bound)
+            there = rows.scores(last.w[:, columns].astype(rows.dtype)) + last.offset[columns]
+            moved = False
             for c, j in enumerate(columns.tolist()):
-                u = np.maximum(last.factor[j] * last.u[:, j], -self.bound[j] * self.mass[:, j])
-                start = Point(u, last.w[:, j].astype(np.float64), float(last.offset[j]))
-                newton_column(self, j, rows, start, scores[:, c])
+                z = self.y[:, j] * last.stretched(j, float(self.bound[j]), self.mass[:, j])
+                start = Point(z, last.w[:, j].astype(np.float64), float(last.offset[j]))
+                if newton_column(self, j, rows, start, there[:, c]):
+                    moved = tried[j] = True
+            if not moved:
+                break
             scores = self._scores(rows)
             gap = self._gap(scores)
-            if self.stopped() or np.max(gap) <= self.tol:
-                break
-        return scores, gap
+            better = gap < least
+            for kept, x in zip((*best, least), (*self.standing, scores, gap), strict=True):
+                kept[..., better] = x[..., better]
+        for x, kept in zip(self.standing, best, strict=False):
+            x[...] = kept
+        self.hopeless |= tried & ~(least < before)
+        return best[-1], least
 
     def _solve_sets(self, some: RowSet, moving: np.ndarray, scores: np.ndarray, gap: np.ndarray) -> None:
         """Solve the columns whose gap is open on the rows that move in any of them, and on those nearby."""

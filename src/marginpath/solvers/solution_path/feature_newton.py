@@ -12,6 +12,7 @@ the rows between their bounds. Some Newton steps find the minimum, and a few pro
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,9 +20,9 @@ import numpy as np
 from ...arrays import blocks
 from .feature_rows import DenseRows, SparseRows
 
-_ENTRIES = 2**24  # numbers of the rows that are worked on, at most: 128 MB
+_MOST, _FEW = 0.25, 4096  # share of the rows that may have to move, or number: with more, sweeps are faster
 _TIMES, _MORE = 4, 2048  # rows beside those that must move: so many times as many, and these
-_PIECE = 8192  # rows whose copies are made at a time
+_PIECE = 2**18  # numbers of rows that are copied in float64 at a time: 2 MB
 _SPARE = 0.5  # of the gap asked for, what the rows that are worked on may keep
 _FIRST, _LARGER = 1.0, 10.0  # σ, over the largest |z_i|, and its factor from step to step
 _PROXIMAL, _NEWTON = 6, 40  # steps at most: proximal ones, and of Newton's method for each
@@ -32,7 +33,7 @@ _HALVINGS = 40
 
 
 class Rows(NamedTuple):
-    """Rows whose z may change, in float64; ``field`` and ``total`` are what all others contribute."""
+    """Rows whose z may change; ``field`` and ``total`` are what all others contribute."""
 
     X: np.ndarray
     y: np.ndarray
@@ -51,64 +52,68 @@ class Point(NamedTuple):
     offset: float
 
 
-def newton_column(group: Any, j: int, rows: DenseRows | SparseRows, start: Point, scores: np.ndarray) -> None:
-    """Go to the solution in one column, from u, w and an offset with these scores: over the rows that matter.
+def newton_column(group: Any, j: int, rows: DenseRows | SparseRows, start: Point, scores: np.ndarray) -> bool:
+    """Go to the solution in one column, from z, w and an offset with these scores: over the rows that matter.
 
-    Those are between their bounds, on the wrong side for their u, or near a margin of 1. Where they are too
-    many, nothing is done.
+    Those are between their bounds, on the wrong side for their z, or near a margin of 1. Where too many have
+    to move, sweeps are faster: nothing is done. Return whether it was tried.
     """
-    y, length = group.y[:, j].astype(np.float64), group.bound[j] * group.mass[:, j].astype(np.float64)
-    low, high = np.where(y > 0, -length, 0), np.where(y > 0, 0, length)
-    z, g = y * start.z, scores + y
-    off = z * g - np.minimum(low * g, high * g)
-    index = _chosen(length > 0, (low < z) & (z < high) | (off > 0), np.abs(g), _ENTRIES // rows.X.shape[1])
-    primal = start.v @ start.v / 2 + np.sum(length * np.maximum(0, y * g))
+    from .sweeping import ranked
+
+    y, z, bound = group.y[:, j], start.z.copy(), float(group.bound[j])
+    rank, loss = ranked(y, group.mass[:, j], bound, z, scores)
+    index = _first(rank)
     if not np.any(z[index]):
-        return
-    part, others = rows.take(index).X.astype(np.float64), z.copy()
-    others[index] = 0
-    rest = _exact_field(rows, others), float(np.sum(others)), bool(group.rho[j] > 0)
-    own = Rows(part, y[index], low[index], high[index], *rest)
-    end = solve_rows(own, start._replace(z=z[index]), _SPARE * group.tol * primal)
+        return False
+    signs, length = y[index].astype(np.float64), bound * group.mass[index, j].astype(np.float64)
+    low, high, begin = np.where(signs > 0, -length, 0), np.where(signs > 0, 0, length), z[index]
+    z[index] = 0
+    rest = _field_of(rows, z), float(np.sum(z)), bool(group.rho[j] > 0)
+    own, primal = Rows(rows.take(index).X, signs, low, high, *rest), start.v @ start.v / 2 + loss
+    end = solve_rows(own, start._replace(z=begin), _SPARE * group.tol * primal, group.stopped)
     if np.all(np.isfinite(end.v)):
         z[index] = end.z
         group.u[:, j], group.w[:, j], group.offset[j], group.total[j] = y * z, end.v, end.offset, np.sum(z)
+    return True
 
 
-def _chosen(there: np.ndarray, moving: np.ndarray, apart: np.ndarray, most: int) -> np.ndarray:
-    """Return the rows that move and those least apart from a margin of 1; none where they are too many."""
-    rank = np.where(there, np.where(moving, -1, apart), np.inf)
-    count = int(np.sum(rank < 0))
-    size = min(_TIMES * count + _MORE, most, int(np.sum(there)))
-    if count > most or not size:
+def _first(rank: np.ndarray) -> np.ndarray:
+    """Return the rows that have to move and those next to a margin of 1; none where too many move."""
+    count, there = int(np.sum(rank < 0)), int(np.sum(rank < np.inf))
+    size = min(_TIMES * count + _MORE, there)
+    if count > max(_MOST * there, _FEW) or not size:
         return np.empty(0, dtype=np.int64)
     return np.sort(np.argpartition(rank, size - 1)[:size])
 
 
-def _exact_field(rows: DenseRows | SparseRows, z: np.ndarray) -> np.ndarray:
+def _field_of(rows: DenseRows | SparseRows, z: np.ndarray) -> np.ndarray:
     """Return Xᵀz in float64: where C is large, most of it cancels."""
+    from .sweeping import add_rows_times
+
     support, field = np.flatnonzero(z), np.zeros(rows.X.shape[1])
-    for first, last in blocks(len(support), _PIECE):
+    for first, last in blocks(len(support), max(1, _PIECE // len(field))):
         some = support[first:last]
-        field += z[some] @ rows.take(some).X.astype(np.float64)
+        add_rows_times(rows.take(some).X, z[some], field)
     return field
 
 
-def solve_rows(rows: Rows, start: Point, gap: float) -> Point:
+def solve_rows(rows: Rows, start: Point, gap: float, stopped: Callable[[], bool] = lambda: False) -> Point:
     """Return a point with v = Xᵀz whose duality gap is at most so much, or as near as some steps come."""
     sigma, point = _FIRST * float(np.max(np.abs(start.z))), start
     for _ in range(_PROXIMAL):
-        point, done = _proximal(rows, point, sigma, gap)
-        if done:
+        point, done = _proximal(rows, point, sigma, gap, stopped)
+        if done or stopped():
             break
         sigma *= _LARGER
     return point._replace(v=_field(rows, point.z))
 
 
-def _proximal(rows: Rows, last: Point, sigma: float, gap: float) -> tuple[Point, bool]:
+def _proximal(
+    rows: Rows, last: Point, sigma: float, gap: float, stopped: Callable[[], bool]
+) -> tuple[Point, bool]:
     """Return the point after a proximal step, and whether the gap is small enough there."""
-    (z, v, offset), done = last, False
-    g = rows.X @ v + (offset + rows.y)
+    (z, v, offset), done, curvature = last, False, Curvature(rows.X)
+    g = _scores(rows, v) + (offset + rows.y)
     for _ in range(_NEWTON):
         aim = last.z - sigma * g
         z = np.clip(aim, rows.low, rows.high)
@@ -117,22 +122,37 @@ def _proximal(rows: Rows, last: Point, sigma: float, gap: float) -> tuple[Point,
         untied = (1 + abs(offset)) * abs(excess)  # what the constraint may add, and itself
         off = slope @ slope / 2 + untied
         if _gap(rows, z, g) + off <= gap:
-            done = _gap(rows, z, g - rows.X @ slope) + untied <= gap
+            done = _gap(rows, z, g - _scores(rows, slope)) + untied <= gap
             if done:
                 break
         elif off <= _INNER * gap:
             break
-        free = (rows.low < aim) & (aim < rows.high)
-        way, turn = _direction(rows.X[free], slope, excess, sigma, rows.tied)
-        along = rows.X @ way + turn
+        if stopped():
+            break
+        way, turn = curvature.direction((rows.low < aim) & (aim < rows.high), slope, excess, sigma, rows.tied)
+        along = _scores(rows, way) + turn
         line = way @ (v - rows.field) - rows.total * turn, way @ way
-        t = _search(rows, last.z - sigma * g, sigma * along, along, line)
+        t = _search(rows, aim, sigma * along, along, line)
         v, offset, g = v + t * way, offset + t * turn, g + t * along
     return Point(z, v, offset), done
 
 
+def _scores(rows: Rows, v: np.ndarray) -> np.ndarray:
+    """Return X v in float64, without a copy of X."""
+    from .sweeping import score_rows
+
+    out = np.empty((1, len(rows.X)))
+    score_rows(rows.X, v[None], 0, len(rows.X), out)
+    return np.asarray(out[0])
+
+
 def _field(rows: Rows, z: np.ndarray) -> np.ndarray:
-    return np.asarray(rows.field + z @ rows.X)
+    """Return Xᵀz with what the other rows contribute, in float64."""
+    from .sweeping import add_rows_times
+
+    field = rows.field.copy()
+    add_rows_times(rows.X, z, field)
+    return field
 
 
 def _gap(rows: Rows, z: np.ndarray, g: np.ndarray) -> float:
@@ -140,18 +160,43 @@ def _gap(rows: Rows, z: np.ndarray, g: np.ndarray) -> float:
     return float(z @ g - np.sum(np.minimum(rows.low * g, rows.high * g)))
 
 
-def _direction(
-    free: np.ndarray, slope: np.ndarray, excess: float, sigma: float, tied: bool
-) -> tuple[np.ndarray, float]:
-    """Return the Newton step of v and of the offset."""
-    d = len(slope)
-    matrix = np.zeros((d + 1, d + 1))
-    matrix[:d, :d] = sigma * (free.T @ free)
-    matrix[:d, d] = matrix[d, :d] = sigma * np.sum(free, axis=0) * tied
-    matrix[np.diag_indices(d)] += 1
-    matrix[d, d] = sigma * (len(free) + _RIDGE)
-    way = np.linalg.solve(matrix, np.append(-slope, excess))
-    return way[:d], float(way[d])
+class Curvature:
+    """Σ x xᵀ over the rows between their bounds, with a last feature of 1; few come and go at a time."""
+
+    def __init__(self, X: np.ndarray) -> None:
+        self.X, self.free = X, np.zeros(len(X), dtype=np.bool_)
+        self.matrix = np.zeros((X.shape[1] + 1, X.shape[1] + 1))
+
+    def direction(
+        self, free: np.ndarray, slope: np.ndarray, excess: float, sigma: float, tied: bool
+    ) -> tuple[np.ndarray, float]:
+        """Return the Newton step of v and of the offset, where these rows are between their bounds."""
+        self._follow(free)
+        matrix, d = sigma * self.matrix, len(slope)
+        matrix[:d, d] *= tied
+        matrix[d, :d] *= tied
+        matrix[np.diag_indices(d)] += 1
+        matrix[d, d] += sigma * _RIDGE
+        way = np.linalg.solve(matrix, np.append(-slope, excess))
+        return way[:d], float(way[d])
+
+    def _follow(self, free: np.ndarray) -> None:
+        come, gone = np.flatnonzero(free & ~self.free), np.flatnonzero(self.free & ~free)
+        if len(come) + len(gone) < np.sum(free):
+            self._add(come, 1)
+            self._add(gone, -1)
+        else:
+            self.matrix[...] = 0
+            self._add(np.flatnonzero(free), 1)
+        self.free = free
+
+    def _add(self, index: np.ndarray, sign: int) -> None:
+        """Add these rows, block by block: no copy is larger than a piece."""
+        d = self.X.shape[1]
+        for first, last in blocks(len(index), max(1, _PIECE // d)):
+            some = np.ones((last - first, d + 1))
+            some[:, :d] = self.X[index[first:last]]
+            self.matrix += sign * (some.T @ some)
 
 
 def _search(
