@@ -128,6 +128,7 @@ def test_what_does_not_lower_the_gap_is_undone(spoilt, monkeypatch):
     X, y = overlapping()
     problem = mp.Problem(mp.Gram.linear(X), y, intercept=True)
     solver, calls = mp.SolutionPath(schedule=lambda t: 10 / 1.2**t), []
+    monkeypatch.setattr(feature_columns, "_MOST", 1.0)
 
     def nowhere(rows, start, *_):
         calls.append(len(rows.X))
@@ -147,11 +148,21 @@ def test_many_rows_that_move_and_many_features_are_left_to_sweeps(dear, newtons,
     X, y = overlapping()
     problem = mp.Problem(mp.Gram.linear(X), y, intercept=True)
     monkeypatch.setattr(feature_columns, "_DEAR", 1e9 if dear else 0.0)
-    monkeypatch.setattr(feature_newton, "_MOST", 1.0 if dear else 0.0)
-    monkeypatch.setattr(feature_newton, "_FEW", 0)
+    monkeypatch.setattr(feature_columns, "_MOST", 1.0 if dear else 0.0)
     path = mp.run(mp.SolutionPath(schedule=lambda t: 1 / 3.0**t), problem, 4, observe=["gap"])
     assert np.max(path["gap"][1:]) <= 1e-3
     assert not newtons
+
+
+def test_rows_that_nearly_all_move_are_taken_after_some_more_rounds(newtons, monkeypatch):
+    monkeypatch.setattr(feature_columns, "LARGEST_SET", 0)  # as if they were thousands
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 10))
+    y = np.where(np.abs(X[:, 0]) + rng.standard_normal(600) > 1.5, 1, -1)  # no plane helps: w is nearly 0
+    problem = mp.Problem(mp.Gram.linear(X), y, intercept=True)
+    path = mp.run(mp.SolutionPath(schedule=lambda t: 30 / 2.0**t), problem, 12, observe=["gap"])
+    assert len(newtons) > 0
+    assert np.max(path["gap"][1:]) <= 1e-3
 
 
 def test_curvature_follows_the_rows_between_their_bounds(monkeypatch):

@@ -26,6 +26,7 @@ _DOUBLINGS = 4  # of that number, one with each round
 _PATIENCE = 4  # rounds of sweeps before a set of rows is solved as such
 _EARLY = 1  # round of sweeps at least before Newton's method
 _DEAR = 0.5  # times features² / rows, such rounds too: so much longer a step of it takes
+_MOST = 0.25  # of the rows that may have to move there, but after _PATIENCE more rounds: sweeps are faster
 _TRIES = 3  # of it, each with the rows that the one before has left out
 _FINER = 0.3  # of the gap, the gradient that a coordinate is left alone with
 _STRICTER = 4  # times less of it, where a set that is solved leaves the gap open
@@ -140,7 +141,8 @@ class _Group:
         self.bound, self.offset, self.rho = (_filled(x[None], more)[0] for x in limits)
         self.total = np.sum(self.y * self.u, axis=0)
         self.last, self.tol, self.left, self.stopped = last, tol, _FINER * tol, stopped
-        self.hopeless = np.zeros(lanes, dtype=np.bool_)  # columns that Newton's method has not brought nearer
+        self.most = _MOST
+        self.begun, self.hopeless = np.zeros((2, lanes), dtype=np.bool_)  # by Newton's method; left by it
 
     @property
     def standing(self) -> tuple[np.ndarray, ...]:
@@ -163,6 +165,7 @@ class _Group:
             if self.stopped() or np.max(gap) <= self.tol:
                 return scores
             if number >= patience:
+                self.most = _MOST if number < patience + _PATIENCE else 1.0
                 scores, gap = self._newton(rows, scores, gap)
                 if self.stopped() or np.max(gap) <= self.tol:
                     return scores
@@ -195,14 +198,12 @@ class _Group:
             columns = np.flatnonzero((gap > self.tol) & ~self.hopeless)
             if self.stopped() or not len(columns):
                 break
-            last, self.last = self.last, _Last(self.u, self.w, self.offset, self.bound)
-            there = rows.scores(last.w[:, columns].astype(rows.dtype)) + last.offset[columns]
+            starts = [self._start(j) for j in columns.tolist()]
+            there = rows.scores(np.stack([start.v for start in starts], axis=1).astype(rows.dtype))
             moved = False
-            for c, j in enumerate(columns.tolist()):
-                z = self.y[:, j] * last.stretched(j, float(self.bound[j]), self.mass[:, j])
-                start = Point(z, last.w[:, j].astype(np.float64), float(last.offset[j]))
-                if newton_column(self, j, rows, start, there[:, c]):
-                    moved = tried[j] = True
+            for j, start, scores in zip(columns.tolist(), starts, there.T, strict=True):
+                if newton_column(self, j, rows, start, scores + start.offset):
+                    moved = self.begun[j] = tried[j] = True
             if not moved:
                 break
             scores = self._scores(rows)
@@ -214,6 +215,13 @@ class _Group:
             x[...] = kept
         self.hopeless |= tried & ~(least < before)
         return best[-1], least
+
+    def _start(self, j: int) -> Point:
+        """Return where Newton's method starts from in a column: once it has been there, where that stands."""
+        here = _Last(self.u, self.w, self.offset, self.bound)
+        last = here if self.begun[j] else self.last
+        z = self.y[:, j] * last.stretched(j, float(self.bound[j]), self.mass[:, j])
+        return Point(z, last.w[:, j].astype(np.float64), float(last.offset[j]))
 
     def _solve_sets(self, some: RowSet, moving: np.ndarray, scores: np.ndarray, gap: np.ndarray) -> None:
         """Solve the columns whose gap is open on the rows that move in any of them, and on those nearby."""

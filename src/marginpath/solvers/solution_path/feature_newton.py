@@ -20,7 +20,6 @@ import numpy as np
 from ...arrays import blocks
 from .feature_rows import DenseRows, SparseRows
 
-_MOST, _FEW = 0.25, 4096  # share of the rows that may have to move, or number: with more, sweeps are faster
 _TIMES, _MORE = 4, 2048  # rows beside those that must move: so many times as many, and these
 _PIECE = 2**18  # numbers of rows that are copied in float64 at a time: 2 MB
 _SPARE = 0.5  # of the gap asked for, what the rows that are worked on may keep
@@ -55,21 +54,22 @@ class Point(NamedTuple):
 def newton_column(group: Any, j: int, rows: DenseRows | SparseRows, start: Point, scores: np.ndarray) -> bool:
     """Go to the solution in one column, from z, w and an offset with these scores: over the rows that matter.
 
-    Those are between their bounds, on the wrong side for their z, or near a margin of 1. Where too many have
-    to move, sweeps are faster: nothing is done. Return whether it was tried.
+    Those are between their bounds, on the wrong side for their z, or near a margin of 1. Where more than a
+    share ``group.most`` have to move, nothing is done. Return whether it was tried.
     """
     from .sweeping import ranked
 
     y, z, bound = group.y[:, j], start.z.copy(), float(group.bound[j])
     rank, loss = ranked(y, group.mass[:, j], bound, z, scores)
-    index = _first(rank)
+    index = _first(rank, group.most)
     if not np.any(z[index]):
         return False
     signs, length = y[index].astype(np.float64), bound * group.mass[index, j].astype(np.float64)
     low, high, begin = np.where(signs > 0, -length, 0), np.where(signs > 0, 0, length), z[index]
     z[index] = 0
     rest = _field_of(rows, z), float(np.sum(z)), bool(group.rho[j] > 0)
-    own, primal = Rows(rows.take(index).X, signs, low, high, *rest), start.v @ start.v / 2 + loss
+    part, primal = rows.X if len(index) == len(z) else rows.take(index).X, start.v @ start.v / 2 + loss
+    own = Rows(part, signs, low, high, *rest)
     end = solve_rows(own, start._replace(z=begin), _SPARE * group.tol * primal, group.stopped)
     if np.all(np.isfinite(end.v)):
         z[index] = end.z
@@ -77,13 +77,16 @@ def newton_column(group: Any, j: int, rows: DenseRows | SparseRows, start: Point
     return True
 
 
-def _first(rank: np.ndarray) -> np.ndarray:
-    """Return the rows that have to move and those next to a margin of 1; none where too many move."""
+def _first(rank: np.ndarray, most: float) -> np.ndarray:
+    """Return the rows that have to move and those next to a margin of 1; none where too many move.
+
+    Where that is more than half of them, all are returned: these need no copy.
+    """
     count, there = int(np.sum(rank < 0)), int(np.sum(rank < np.inf))
     size = min(_TIMES * count + _MORE, there)
-    if count > max(_MOST * there, _FEW) or not size:
+    if count > most * there or not size:
         return np.empty(0, dtype=np.int64)
-    return np.sort(np.argpartition(rank, size - 1)[:size])
+    return np.arange(len(rank)) if 2 * size > len(rank) else np.sort(np.argpartition(rank, size - 1)[:size])
 
 
 def _field_of(rows: DenseRows | SparseRows, z: np.ndarray) -> np.ndarray:
