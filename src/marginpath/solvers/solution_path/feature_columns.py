@@ -6,7 +6,7 @@ import copy
 import math
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ... import parallel
 from ...arrays import Array, blocks
 from ...parallel import for_all, one_blas_thread, stopped_in_time
 from ...problem import Problem
+from .feature_newton import Point, newton_column
 from .feature_rows import DenseRows, SparseRows, rows_of
 from .feature_sets import LARGEST_SET, RowSet, near_rows, solve_column
 from .kernel_columns import Solution, balanced
@@ -23,6 +24,10 @@ _SWEEPS = 20  # over the rows that still move, between two sweeps over all
 _WIDEST = 8  # columns of a group at most
 _DOUBLINGS = 4  # of that number, one with each round
 _PATIENCE = 4  # rounds of sweeps before a set of rows is solved as such
+_EARLY = 1  # round of sweeps at least before Newton's method
+_DEAR = 0.5  # times features² / rows, such rounds too: so much longer a step of it takes
+_MOST = 0.25  # of the rows that may have to move there, but after _PATIENCE more rounds: sweeps are faster
+_TRIES = 3  # of it, each with the rows that the one before has left out
 _FINER = 0.3  # of the gap, the gradient that a coordinate is left alone with
 _STRICTER = 4  # times less of it, where a set that is solved leaves the gap open
 
@@ -62,6 +67,7 @@ class FeatureColumns:
             scores = self.rows.scores(self.first.astype(self.rows.dtype)).astype(np.float64)
             chosen = np.array([balanced(*pair) for pair in zip(chosen.T, scores.T, strict=True)]).T
         self.u, self.before = -self.bound * np.abs(chosen), self.bound
+        self.first = self.rows.field(self.y * self.u)
 
     def solve(self, settings: Any, t: int) -> None:
         """Carry the samples at the bound along, and sweep until every column has its gap.
@@ -70,11 +76,11 @@ class FeatureColumns:
         """
         from .sweeping import carried
 
+        last = _Last(self.u, self.first, self.offset.copy(), self.before)
         self.u = carried(self.u, self.mass, self.before, self.bound)
         stop, mean = threading.Event(), float(np.mean(self.problem.gram.diagonal))
         # At small C the second moves the intercept by 1 where all samples move; in an empty box none does.
-        total = self.bound * np.atleast_1d(self.problem.total_mass)
-        weak = np.divide(1, total, out=np.zeros_like(total), where=total > 0)
+        weak = _over(np.ones_like(self.bound), self.bound * np.atleast_1d(self.problem.total_mass))
         rho = np.maximum(0.1 * mean, weak) * self.problem.intercept
         field = self.rows.field(np.multiply(self.y, self.u, dtype=self.rows.dtype, casting="same_kind"))
 
@@ -82,7 +88,8 @@ class FeatureColumns:
             own, count = slice(*ends), ends[1] - ends[0]
             columns = [x[:, own] for x in (self.y, self.mass, self.u, field)]
             limits = [x[own] for x in (self.bound, self.offset, rho)]
-            group = _Group(columns, limits, settings.tol, self.rows.lanes or count, stop.is_set)
+            own_last = _Last(*(x[..., own] for x in last))
+            group = _Group(columns, limits, own_last, settings.tol, self.rows.lanes or count, stop.is_set)
             scores = group.solve(self.rows, min(settings.rounds, _ROUNDS), np.random.default_rng(t))
             for x, new in ((self.u, group.u), (self.w, group.w), (self.scores, scores)):
                 x[:, own] = new[:, :count]
@@ -101,6 +108,22 @@ class FeatureColumns:
         return Solution(self.u.reshape(shape), w, offset, self.scores.reshape(shape))
 
 
+class _Last(NamedTuple):
+    """Where columns have been: u, w and the offset at another bound."""
+
+    u: np.ndarray
+    w: np.ndarray
+    offset: np.ndarray
+    bound: np.ndarray
+
+    def stretched(self, j: int, bound: float, mass: np.ndarray) -> np.ndarray:
+        """Return u of a column in the box of a new bound: who was at the old one is at this one."""
+        before, low = float(self.bound[j]), -bound * mass.astype(np.float64)
+        factor = bound / before if before > 0 else 0.0
+        resting = self.u[:, j] == -before * mass.astype(np.float64)
+        return np.where(resting, low, np.maximum(factor * self.u[:, j], low))
+
+
 class _Group:
     """Columns that are swept over together: labels, weights and u of the rows, and w = Xᵀ(Y∘u)."""
 
@@ -108,6 +131,7 @@ class _Group:
         self,
         columns: list[np.ndarray],
         limits: list[np.ndarray],
+        last: _Last,
         tol: float,
         lanes: int,
         stopped: Callable[[], bool],
@@ -116,7 +140,14 @@ class _Group:
         self.y, self.mass, self.u, self.w = (_filled(x, more) for x in columns)
         self.bound, self.offset, self.rho = (_filled(x[None], more)[0] for x in limits)
         self.total = np.sum(self.y * self.u, axis=0)
-        self.tol, self.left, self.stopped = tol, _FINER * tol, stopped
+        self.last, self.tol, self.left, self.stopped = last, tol, _FINER * tol, stopped
+        self.most = _MOST
+        self.begun, self.hopeless = np.zeros((2, lanes), dtype=np.bool_)  # by Newton's method; left by it
+
+    @property
+    def standing(self) -> tuple[np.ndarray, ...]:
+        """Where the columns stand."""
+        return self.u, self.w, self.offset, self.total
 
     @property
     def settings(self) -> tuple[Any, ...]:
@@ -125,7 +156,7 @@ class _Group:
 
     def solve(self, rows: DenseRows | SparseRows, rounds: int, rng: np.random.Generator) -> np.ndarray:
         """Sweep over all rows, and work on what still moves, until the gap is small; return the scores."""
-        some = RowSet(rows)
+        some, patience = RowSet(rows), max(_EARLY, _DEAR * rows.features**2 / len(self.u))
         for number in range(rounds):
             before = self.u.copy()
             self._sweep(rows, rng)
@@ -133,6 +164,11 @@ class _Group:
             gap = self._gap(scores)
             if self.stopped() or np.max(gap) <= self.tol:
                 return scores
+            if number >= patience:
+                self.most = _MOST if number < patience + _PATIENCE else 1.0
+                scores, gap = self._newton(rows, scores, gap)
+                if self.stopped() or np.max(gap) <= self.tol:
+                    return scores
             active = (self.u < 0) & (self.u > -self.bound * self.mass) | (self.u != before)
             moving = active[:, gap > self.tol].any(axis=1)
             count = int(np.sum(moving))
@@ -147,6 +183,45 @@ class _Group:
             if self.stopped() or np.max(self._gap(scores)) <= self.tol:
                 return scores
         return scores
+
+    def _newton(
+        self, rows: DenseRows | SparseRows, scores: np.ndarray, gap: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Go by Newton's method, in the columns whose gap is open; return the scores and the gaps.
+
+        They come from the last solution: of u at the new bound, before all is swept over, w says less. Where
+        they have been with the least gap, they stay: where that was before, they are not asked again.
+        """
+        before, least, best = gap, gap.copy(), [x.copy() for x in (*self.standing, scores)]
+        tried = np.zeros_like(self.hopeless)
+        for _ in range(_TRIES):
+            columns = np.flatnonzero((gap > self.tol) & ~self.hopeless)
+            if self.stopped() or not len(columns):
+                break
+            starts = [self._start(j) for j in columns.tolist()]
+            there = rows.scores(np.stack([start.v for start in starts], axis=1).astype(rows.dtype))
+            moved = False
+            for j, start, scores in zip(columns.tolist(), starts, there.T, strict=True):
+                if newton_column(self, j, rows, start, scores + start.offset):
+                    moved = self.begun[j] = tried[j] = True
+            if not moved:
+                break
+            scores = self._scores(rows)
+            gap = self._gap(scores)
+            better = gap < least
+            for kept, x in zip((*best, least), (*self.standing, scores, gap), strict=True):
+                kept[..., better] = x[..., better]
+        for x, kept in zip(self.standing, best, strict=False):
+            x[...] = kept
+        self.hopeless |= tried & ~(least < before)
+        return best[-1], least
+
+    def _start(self, j: int) -> Point:
+        """Return where Newton's method starts from in a column: once it has been there, where that stands."""
+        here = _Last(self.u, self.w, self.offset, self.bound)
+        last = here if self.begun[j] else self.last
+        z = self.y[:, j] * last.stretched(j, float(self.bound[j]), self.mass[:, j])
+        return Point(z, last.w[:, j].astype(np.float64), float(last.offset[j]))
 
     def _solve_sets(self, some: RowSet, moving: np.ndarray, scores: np.ndarray, gap: np.ndarray) -> None:
         """Solve the columns whose gap is open on the rows that move in any of them, and on those nearby."""
@@ -192,6 +267,11 @@ class _Group:
             relative = np.where(primal > 0, (primal - dual) / primal, 0)
             untied = np.where(total > 0, np.abs(self.total) / total, 0) * (self.rho > 0)
         return np.asarray(np.maximum(relative, untied))
+
+
+def _over(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return x / y, and 0 where y is not over 0."""
+    return np.asarray(np.divide(x, y, out=np.zeros_like(x), where=y > 0))
 
 
 def _filled(x: np.ndarray, more: int) -> np.ndarray:

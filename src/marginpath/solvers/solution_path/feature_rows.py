@@ -29,6 +29,7 @@ class DenseRows:
         self, X: Array, diagonal: Array, blocks: np.ndarray | None = None, room: Room = MEMORY
     ) -> None:
         self.X, self.diagonal, self.dtype, self.room = X, diagonal, X.dtype, room
+        self.features = X.shape[1]  # whose matrices take Newton's method the longer, the more they are
         if blocks is not None:
             self.blocks = blocks
 
@@ -94,6 +95,7 @@ class SparseRows:
     """Sparse rows, with float64 fields, for groups of so many columns (lanes), some of which may be empty."""
 
     dtype = np.dtype(np.float64)
+    features = np.inf  # not for Newton's method
 
     def __init__(self, X: Any, diagonal: Array, lanes: int) -> None:
         self.X, self.diagonal, self.lanes = X, diagonal, lanes

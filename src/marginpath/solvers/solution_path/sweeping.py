@@ -196,6 +196,14 @@ def _follow(rows: Any, block: Any, change: Any, w: Any) -> None:
 
 
 @compiled
+def add_rows_times(rows: Any, factors: Any, w: Any) -> None:
+    """Add all rows times their factors to w, whose precision is that of the sums."""
+    change = np.zeros((1, factors.size + 3), w.dtype)
+    change[0, : factors.size] = factors
+    _follow(rows, np.arange(factors.size), change, w.reshape(1, w.size))
+
+
+@compiled
 def _four(change: Any, r: int) -> Any:
     return change[r], change[r + 1], change[r + 2], change[r + 3]
 
@@ -284,3 +292,22 @@ def carried(u: Any, mass: Any, before: Any, bound: Any) -> Any:
             resting = mass[i, j] > 0 and u[i, j] == -before[j] * mass[i, j]
             out[i, j] = -bound[j] * mass[i, j] if resting else u[i, j]
     return out
+
+
+@compiled
+def ranked(y: Any, mass: Any, bound: float, z: Any, scores: Any) -> Any:
+    """Return the ranks of the rows of a column for Newton's method, and their losses Σ b_i max(0, 1 − m_i).
+
+    A row that has to move, between its bounds or on the wrong side for its z = y u, has a rank of −1, another
+    one how far its margin is from 1.
+    """
+    rank, loss = np.full(z.size, np.inf), 0.0
+    for i in range(z.size):
+        length, sign = bound * mass[i], np.float64(y[i])
+        if length > 0:
+            g = np.float64(scores[i]) + sign
+            low, high = (-length, 0.0) if sign > 0 else (0.0, length)
+            moves = low < z[i] < high or (z[i] > low and g > 0) or (z[i] < high and g < 0)
+            rank[i] = -1.0 if moves else abs(g)
+            loss += length * max(0.0, sign * g)
+    return rank, loss
