@@ -13,7 +13,7 @@ from sklearn.kernel_approximation import Nystroem
 import marginpath as mp
 from marginpath import parallel
 from marginpath.gram.choose import choose_gram, landmarks_for
-from marginpath.gram.landmarks import choose_landmarks, landmark_gram
+from marginpath.gram.landmarks import _DEPENDENT, _cholesky, _row_by_row, choose_landmarks, landmark_gram
 
 strict = pytest.importorskip("array_api_strict")
 
@@ -89,6 +89,18 @@ def test_equal_rows_are_one_landmark():
     gram = mp.Gram.landmarks(X, mp.Gaussian(1.0), 50)
     assert len(gram.chosen) == 7
     assert gram.trace_error < 1e-5
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 300])
+def test_blocks_of_rows_leave_out_what_one_row_after_the_other_does(n, rng):
+    X = rng.standard_normal((n, 2))
+    X[n // 2], X[-1] = X[0], X[n // 3]
+    K = np.asarray(mp.Gaussian(0.5)(X, X), dtype=np.float64)
+    (factor, kept), (slow, slowly) = (f(K, _DEPENDENT * np.diag(K)) for f in (_cholesky, _row_by_row))
+    np.testing.assert_array_equal(kept, slowly)
+    assert len(kept) < n or n == 1
+    np.testing.assert_allclose(factor, slow, atol=1e-9)
+    np.testing.assert_allclose(factor @ factor.T, K[np.ix_(kept, kept)], atol=1e-12)
 
 
 def test_equal_rows_are_one_landmark_in_any_library():

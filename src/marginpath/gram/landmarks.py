@@ -296,17 +296,39 @@ def _row_numbers(landmarks: np.ndarray, n: int) -> np.ndarray:
 
 
 def _cholesky(K: np.ndarray, least: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the Cholesky factor of K without the rows that those before determine, and which are left."""
+    """Return the Cholesky factor of K without the rows that those before determine, and which are left.
+
+    Block by block: what those before leave of a block tells which of its rows are determined.
+    """
+    kept: list[int] = []
+    factor = np.zeros_like(K)
+    for a, b in blocks(len(K), _DRAWN):
+        m = len(kept)
+        below = _solved(factor[:m, :m], K[kept, a:b]).T
+        own, some = _row_by_row(K[a:b, a:b] - below @ below.T, least[a:b])
+        kept.extend((a + some).tolist())
+        rows = slice(m, len(kept))
+        factor[rows, :m], factor[rows, rows] = below[some], own
+    return factor[: len(kept), : len(kept)], np.array(kept, dtype=int)
+
+
+def _row_by_row(K: np.ndarray, least: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the same of a small matrix."""
     kept: list[int] = []
     factor = np.zeros_like(K)
     for i in range(len(K)):
-        before = factor[: len(kept), : len(kept)]
-        row = scipy.linalg.solve_triangular(before, K[kept, i], lower=True) if kept else np.empty(0)
+        m = len(kept)
+        row = _solved(factor[:m, :m], K[kept, i])
         rest = K[i, i] - row @ row
         if rest > least[i]:
-            factor[len(kept), : len(kept)], factor[len(kept), len(kept)] = row, np.sqrt(rest)
+            factor[m, :m], factor[m, m] = row, np.sqrt(rest)
             kept.append(i)
     return factor[: len(kept), : len(kept)], np.array(kept, dtype=int)
+
+
+def _solved(factor: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return R⁻¹ of a right side, which may be empty."""
+    return scipy.linalg.solve_triangular(factor, right, lower=True) if len(factor) else right
 
 
 def _inverse_root(K: Array) -> tuple[Array, np.ndarray]:
