@@ -42,7 +42,7 @@ class OutOfFold:
 
         Those of pairs are many and kept in float32.
         """
-        if not is_numpy(state.scores):
+        if not _is_on_host(state):
             return self._where_they_are(state).decisions(state.scores)
         values = self._held_out_values(state)
         return values.astype(np.float32) if self.columns.in_pairs else values
@@ -50,30 +50,48 @@ class OutOfFold:
     def _held_out_values(self, state: State) -> np.ndarray:
         """Return them as the scores have them; those of the last state are known."""
         if self._decided is None or self._decided[0] is not state:
-            scores = self._by_column(state.scores)
-            values = np.full_like(scores[:, :, 0], np.nan)
-            for j, test in enumerate(self.splits):
-                values[test] = -scores[test, :, j]
-            self._decided = state, values
+            self._decided = state, self._packed_values(state) if self._has(state) else self._values(state)
         return self._decided[1]
+
+    def _values(self, state: State) -> np.ndarray:
+        scores = self._by_column(state.scores)
+        values = np.full_like(scores[:, :, 0], np.nan)
+        for j, test in enumerate(self.splits):
+            values[test] = -scores[test, :, j]
+        return values
+
+    def _has(self, state: State) -> bool:
+        """Whether the held-out samples are what is packed of a state beside those with a label."""
+        return state.packed is not None and len(state.packed.watched_scores) == self.columns.n_columns
+
+    def _packed_values(self, state: State) -> np.ndarray:
+        scores, layout = state.packed.watched_scores, state.packed.layout
+        values = np.full((self.columns.n_columns, len(self.labels)), np.nan)
+        for a, b in zip(layout.begins[:-1], layout.begins[1:], strict=True):
+            values[:, layout.watched[a:b]] = -scores[:, a:b]
+        return values.T
 
     def scores(self, problem: Problem, state: State) -> Array:
         """Return the score of every fold."""
-        if self.scorer is None and not is_numpy(state.scores):
+        if self.scorer is None and not _is_on_host(state):
             return self._where_they_are(state).accuracies(state.scores)
         if self.scorer is None and self._is_partition:
             values = self.squeezed(self.columns.values(self._held_out_values(state)))
             right = _Scored(values, self.classes).predict(None) == self.labels
             return np.array([self._mean(right, test) for test in self.splits])
-        scores = self._by_column(state.scores)
-        decided = (self.columns.values(-scores[test, :, j]) for j, test in enumerate(self.splits))
+        if self._is_partition and _is_on_host(state):
+            held_out = self._held_out_values(state)
+            decided = (self.columns.values(held_out[test]) for test in self.splits)
+        else:
+            scores = self._by_column(state.scores)
+            decided = (self.columns.values(-scores[test, :, j]) for j, test in enumerate(self.splits))
         return np.array(
             [self._score(self.squeezed(f), test) for f, test in zip(decided, self.splits, strict=True)]
         )
 
     def hinge(self, problem: Problem, state: State) -> Array:
         """Return the mean hinge loss of those decisions, in the columns that know the class of a sample."""
-        if is_numpy(state.scores) and hasattr(state, "offset"):  # whose solver has loaded compiled code
+        if _is_on_host(state) and hasattr(state, "offset"):  # whose solver has loaded compiled code
             return self._compiled_hinge(self._held_out_values(state))
         decided = self.decisions(problem, state)
         xp = namespace(decided)
@@ -161,6 +179,11 @@ class OutOfFold:
     def _by_column(self, values: Array) -> np.ndarray:
         """View (n, columns × (folds + 1)) as (n, columns, folds + 1), or with no column of all the data."""
         return to_numpy(values).reshape(values.shape[0], self.columns.n_columns, -1)
+
+
+def _is_on_host(state: State) -> bool:
+    """Whether the scores are in NumPy, without making them."""
+    return state.packed is not None or is_numpy(state.scores)
 
 
 class _Scored(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
