@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .column import survey
+from .column import CLOSE, LEAST
 from .part import compiled, extremal
 
 _CLOSED = 1e300  # what keeps a coordinate out of a maximum
@@ -142,19 +142,16 @@ def pair_steps(desk: Any, few: Any, q: int, eps: float, limit: int) -> int:
         top = _most(up, lane)
         if not _most(down, lane) + top > eps:
             return taken
-        i = 0
-        while i < room - 1 and up[i] != top:
-            i += 1
+        i = _where(up, top)
         if not known[i]:
             _copy_row(desk, few, q, i)
         for b in range(room):
             apart, both = max(down[b] + top, 0.0), squares[i] + squares[b]
             gain[b] = apart * apart / max(both - 2 * inside[i, b], max(_FLAT * both, _TINY))
-        best, j = _most(gain, lane), 0
+        best = _most(gain, lane)
         if not 0 < best < np.inf:
             return taken
-        while j < room - 1 and gain[j] != best:
-            j += 1
+        j = _where(gain, best)
         if not known[j]:
             _copy_row(desk, few, q, j)
         both, e = squares[i] + squares[j], down[j]
@@ -201,6 +198,15 @@ def _most(values: Any, lane: Any) -> Any:
     for k in range(r):
         most = max(most, lane[k])
     return most
+
+
+@extremal
+def _where(values: Any, most: float) -> Any:
+    """Return the first place of the largest value, without asking one after the other."""
+    place = values.size - 1
+    for b in range(values.size):
+        place = min(place, b if values[b] == most else values.size - 1)
+    return place
 
 
 @compiled
@@ -260,24 +266,78 @@ def _settle(desk: Any, few: Any, q: int, asked: Any, stop: Any) -> Any:
     """Take pair steps until the gap is small. Return the offset, a factor for z and f, and if it ended."""
     y, low, high, z, f, up, down = desk.y, desk.low, desk.high, desk.z, desk.f, desk.up, desk.down
     left, tol = _PATIENCE // max(1, few.ends[q + 1] - few.ends[q]), asked.tol
+    for b in range(z.size):
+        up[b] = -f[b] - y[b] if z[b] < high[b] else -_CLOSED
+        down[b] = f[b] + y[b] if z[b] > low[b] else -_CLOSED
     for _ in range(asked.rounds):
-        beta, violation, gap, scale, factor = survey(y, low, high, z, f, True)
+        beta, violation, gap, scale, factor, total = _survey(desk)
         if gap <= tol * scale:
             return factor * beta, factor, True
         if left <= 0 or stop[0]:
             return beta, 1.0, False
-        total = 0.0
-        for b in range(z.size):
-            total += abs(z[b])
-            up[b] = -f[b] - y[b] if z[b] < high[b] else -_CLOSED
-            down[b] = f[b] + y[b] if z[b] > low[b] else -_CLOSED
         eps = min(max(_SHARE * violation, _SPARE * tol * scale / max(scale, total)), violation / 2)
         taken = pair_steps(desk, few, q, eps, left)
         for b in range(z.size):
-            if low[b] < high[b]:
-                f[b] = (down[b] if z[b] > low[b] else -up[b]) - y[b]
+            f[b] = (down[b] if z[b] > low[b] else -up[b]) - y[b] if low[b] < high[b] else 0.0
         left -= taken if taken > 0 else left  # none: rounding is all that is left
-    return survey(y, low, high, z, f, True)[0], 1.0, True
+    return _survey(desk)[0], 1.0, True
+
+
+@extremal
+def _survey(desk: Any) -> Any:
+    """Return what ``column.survey`` does, and Σ |z_i|, from what pair steps need: no loop asks or adds up."""
+    y, low, high, z, f, up, down, term = (
+        desk.y,
+        desk.low,
+        desk.high,
+        desk.z,
+        desk.f,
+        desk.up,
+        desk.down,
+        desk.gain,
+    )
+    lane, margin = desk.lane, desk.steps
+    top, bottom = _most(up, lane), _most(down, lane)
+    if top < -_CLOSED / 2 or bottom < -_CLOSED / 2:  # an empty box
+        return 0.0, 0.0, 0.0, 0.0, 1.0, 0.0
+    beta, violation = (top - bottom) / 2, bottom + top
+    for b in range(z.size):
+        term[b] = z[b] * f[b]
+    squared = _sum(term, lane)
+    for b in range(z.size):
+        term[b] = abs(z[b])
+    total, excess = _sum(term, lane), _sum(z, lane)
+    for b in range(z.size):
+        short = y[b] * (f[b] + beta)  # minus the margin
+        margin[b] = short if low[b] < high[b] else -_CLOSED
+        term[b] = (high[b] - low[b]) * max(1.0 + short, 0.0)
+    loss, least = _sum(term, lane), -_most(margin, lane)
+    primal, factor, gap = squared / 2 + loss, 1.0, squared - total + loss
+    scale = min(primal, max(2 * squared, LEAST * primal))
+    if 0 < least < 1 and total > 0:
+        for b in range(z.size):
+            term[b] = abs(z[b]) - least * (high[b] - low[b]) if low[b] < high[b] else -1.0
+        without_loss = (1 + CLOSE) / least
+        if _most(term, lane) < 0 and without_loss * (without_loss * squared - total) < gap:
+            factor, gap = without_loss, without_loss * (without_loss * squared - total)
+            scale = min(scale, without_loss * without_loss * squared / 2)  # the objective there
+    off = abs(excess) / total * scale if total > 0 else 0.0
+    return beta, violation, max(gap, off), scale, factor, total
+
+
+@compiled
+def _sum(values: Any, lane: Any) -> Any:
+    """Return the sum: of four at a time, and again of four at a time, in the same order on any processor."""
+    q = np.uint64(values.size // 4)
+    for k in range(q):
+        lane[k] = (values[k] + values[k + q]) + (values[k + 2 * q] + values[k + 3 * q])
+    r = q // np.uint64(4)
+    for k in range(r):
+        lane[k] = (lane[k] + lane[k + r]) + (lane[k + 2 * r] + lane[k + 3 * r])
+    total = 0.0
+    for k in range(r):
+        total += lane[k]
+    return total
 
 
 @compiled
