@@ -62,13 +62,14 @@ class OutOfFold:
 
     def _has(self, state: State) -> bool:
         """Whether the held-out samples are what is packed of a state beside those with a label."""
-        return state.packed is not None and len(state.packed.watched_scores) == self.columns.n_columns
+        return state.packed is not None and len(state.packed.outside) == self.columns.n_columns
 
     def _packed_values(self, state: State) -> np.ndarray:
-        scores, layout = state.packed.watched_scores, state.packed.layout
-        values = np.full((self.columns.n_columns, len(self.labels)), np.nan)
-        for a, b in zip(layout.begins[:-1], layout.begins[1:], strict=True):
-            values[:, layout.watched[a:b]] = -scores[:, a:b]
+        from .proper_compiled import held_out_values
+
+        packed, values = state.packed, np.full((self.columns.n_columns, len(self.labels)), np.nan)
+        outside = np.zeros_like(packed.outside) if packed.is_start else packed.outside
+        held_out_values(outside, packed.offset, packed.layout.watched, packed.layout.begins, values)
         return values.T
 
     def scores(self, problem: Problem, state: State) -> Array:
@@ -76,8 +77,7 @@ class OutOfFold:
         if self.scorer is None and not _is_on_host(state):
             return self._where_they_are(state).accuracies(state.scores)
         if self.scorer is None and self._is_partition:
-            values = self.squeezed(self.columns.values(self._held_out_values(state)))
-            right = _Scored(values, self.classes).predict(None) == self.labels
+            right = self._winners(state) == self._codes
             return np.array([self._mean(right, test) for test in self.splits])
         if self._is_partition and _is_on_host(state):
             held_out = self._held_out_values(state)
@@ -89,6 +89,16 @@ class OutOfFold:
             [self._score(self.squeezed(f), test) for f, test in zip(decided, self.splits, strict=True)]
         )
 
+    def _winners(self, state: State) -> np.ndarray:
+        """Return the number of the class that each held-out sample is given to."""
+        values = self._held_out_values(state)
+        if self.columns.in_pairs and hasattr(state, "offset"):  # whose solver has loaded compiled code
+            from .proper_compiled import winners
+
+            return np.asarray(winners(np.ascontiguousarray(values.T), len(self.classes)))
+        decided = self.columns.values(values)
+        return np.asarray(decided[:, 0] > 0 if decided.shape[1] == 1 else decided.argmax(axis=1))
+
     def hinge(self, problem: Problem, state: State) -> Array:
         """Return the mean hinge loss of those decisions, in the columns that know the class of a sample."""
         if _is_on_host(state) and hasattr(state, "offset"):  # whose solver has loaded compiled code
@@ -96,7 +106,7 @@ class OutOfFold:
         decided = self.decisions(problem, state)
         xp = namespace(decided)
         if self._signs is None:  # small numbers: of many pairs they are many
-            codes = np.searchsorted(self.classes, self.labels)
+            codes = self._codes
             weight = np.ones((len(codes), 1)) if self.weight is None else self.weight[:, None]
             self._signs, self._weight = (
                 beside(part, decided) for part in (self.columns.signs(codes).astype(np.int8), weight)
@@ -116,8 +126,11 @@ class OutOfFold:
 
     @cached_property
     def _rows_of_signs(self) -> np.ndarray:
-        codes = np.searchsorted(self.classes, self.labels)
-        return np.ascontiguousarray(self.columns.signs(codes).T, dtype=np.int8)
+        return np.ascontiguousarray(self.columns.signs(self._codes).T, dtype=np.int8)
+
+    @cached_property
+    def _codes(self) -> np.ndarray:
+        return np.searchsorted(self.classes, self.labels)
 
     @cached_property
     def _weight_or_one(self) -> np.ndarray:
@@ -126,8 +139,7 @@ class OutOfFold:
     @property
     def majority(self) -> int:
         """Which class has the most weight."""
-        codes = np.searchsorted(self.classes, self.labels)
-        return int(np.argmax(np.bincount(codes, self.weight, minlength=len(self.classes))))
+        return int(np.argmax(np.bincount(self._codes, self.weight, minlength=len(self.classes))))
 
     @property
     def majority_score(self) -> float:
@@ -172,8 +184,7 @@ class OutOfFold:
     def _where_they_are(self, state: State) -> HeldOut:
         """Return what judges scores that are no NumPy array, made once."""
         if self._held_out is None:
-            codes = np.searchsorted(self.classes, self.labels)
-            self._held_out = HeldOut(self.splits, codes, self.columns, self.weight, state.scores)
+            self._held_out = HeldOut(self.splits, self._codes, self.columns, self.weight, state.scores)
         return self._held_out
 
     def _by_column(self, values: Array) -> np.ndarray:

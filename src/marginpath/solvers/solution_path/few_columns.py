@@ -103,7 +103,7 @@ class FewColumns(KernelColumns):
         self._collect_fields(columns, whole.f)
 
     def _solve_some(self, settings: Any, workers: int, share: Share, stop: np.ndarray) -> set[int]:
-        """Return the columns that pair steps on all their samples have solved; others start from there."""
+        """Take pair steps on all samples of a column; let others start from where these took too long."""
         from .few_samples import advance_few
 
         solved, asked = np.zeros(len(self.offset), dtype=bool), self._asked(settings)
@@ -111,7 +111,7 @@ class FewColumns(KernelColumns):
         share(lambda part: advance_few(self.few, *part, duals, asked, stop, solved), self.parts)
         if not solved.all():
             self._let_others_start(solved)
-        return set(np.flatnonzero(solved).tolist())
+        return set()  # ``rest`` says which are not
 
     def _let_others_start(self, solved: np.ndarray) -> None:
         """Give the columns that are not solved to working sets, which take whole ones."""

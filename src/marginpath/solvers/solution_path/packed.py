@@ -6,7 +6,6 @@ Of pairs of many classes, whole columns would be zeros for the most part, and ev
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,14 +110,6 @@ class PackedColumns:
         """Return u of some columns, or of all, (n, columns)."""
         every = np.arange(self.layout.columns) if columns is None else columns
         return self.layout.spread(self.shape[0], every, self.u, None).T
-
-    @cached_property
-    def watched_scores(self) -> np.ndarray:
-        """The scores of watched samples: a row for as many columns as there are lists of them."""
-        if self.is_start:
-            return np.zeros(self.outside.shape)
-        lists = self.offset.reshape(len(self.outside), self.layout.lists)
-        return np.asarray(self.outside + np.repeat(lists, np.diff(self.layout.begins), axis=1))
 
     def sums_of_gap(self, bound: np.ndarray) -> np.ndarray:
         """Return what the duality gap of each column consists of: ``sums_of_questions``."""
