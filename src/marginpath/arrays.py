@@ -35,6 +35,8 @@ def device(array: Array) -> Any:
 
 def is_numpy(array: Array) -> bool:
     """Whether compiled, in-place NumPy routines apply to this array."""
+    if type(array) is np.ndarray and array.dtype.kind != "V":  # asked many times a step
+        return True
     return bool(array_api_compat.is_numpy_array(array))
 
 
@@ -104,6 +106,8 @@ def take_columns(array: Array, index: np.ndarray) -> Array:
 
 def to_numpy(array: Array) -> np.ndarray:
     """Copy an array of any library to NumPy, from its device if need be."""
+    if type(array) is np.ndarray:
+        return array
     if array_api_compat.is_torch_array(array):
         return np.asarray(array.detach().cpu())
     if array_api_compat.is_cupy_array(array):

@@ -131,7 +131,8 @@ def _gap_sums(problem: Problem, state: State) -> tuple[Array, ...]:
     """
     xp = problem.xp
     # Where there is an offset, the solver has loaded compiled code.
-    if is_numpy(state.u) and (state.u.size >= _MANY or hasattr(state, "offset")):
+    packed = state.packed is not None
+    if packed or (is_numpy(state.u) and (state.u.size >= _MANY or hasattr(state, "offset"))):
         squared, total, loss, up, down, tie = _compiled_sums(problem, state)
         least = np.minimum(up, down)
         smallest = (up + down) / 2 if problem.intercept else least
@@ -144,16 +145,22 @@ def _gap_sums(problem: Problem, state: State) -> tuple[Array, ...]:
 
 def _compiled_sums(problem: Problem, state: State) -> np.ndarray:
     from .problem.sums_compiled import sums_of_gap, sums_of_questions
+    from .solvers.solution_path.packing import collect
 
-    n, shape = len(state.u), problem.shape[1:]
+    shape, bound = problem.shape[1:], np.atleast_1d(state.bound).astype(np.float64)
+    if state.packed is not None:
+        return np.asarray(state.packed.sums_of_gap(bound).reshape(6, *shape))
+    n = len(state.u)
     if state.u.size < _MANY or problem.filled < 0.5:  # much is left out of large ones, as in pairs of classes
-        questions = problem.packed_questions
-        u, scores = (np.ascontiguousarray(x.reshape(n, -1).T) for x in (state.u, state.scores))
-        own = sums_of_questions(*questions, u, scores, np.atleast_1d(state.bound).astype(np.float64))
-        return np.asarray(own.reshape(6, *shape))
+        ends, samples, signed, together = problem.packed_questions
+        own = np.empty((2, len(signed)))
+        for x, packed in zip((state.u, state.scores), own, strict=True):
+            whole = np.ascontiguousarray(x.reshape(n, -1).T, dtype=np.float64)
+            collect(ends, samples, together, np.arange(len(whole)), whole, packed)
+        sums = sums_of_questions(ends, signed, together, *own, np.zeros(len(bound)), bound)
+        return np.asarray(sums.reshape(6, *shape))
     parts_of = problem.Y, problem.mass, state.u, state.scores
     columns = [np.ascontiguousarray(x.reshape(n, -1)) for x in parts_of]
-    bound = np.atleast_1d(state.bound).astype(np.float64)
     rows = list(blocks(n, max(1, _BLOCK // len(bound))))
     parts = np.empty((len(rows), 6, len(bound)))
 

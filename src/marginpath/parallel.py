@@ -49,10 +49,9 @@ def available() -> int:
 
 @contextmanager
 def limited(n_jobs: int | None) -> Iterator[None]:
-    """Use ``n_jobs`` threads inside: None changes nothing, −1 takes all cores, as in scikit-learn."""
+    """Use ``n_jobs`` threads inside: −1 takes all cores, as in scikit-learn; None those available now."""
     if n_jobs is None:
-        yield
-        return
+        n_jobs = available()
     token = _limit.set(max(1, _cores() + 1 + n_jobs) if n_jobs < 0 else max(1, n_jobs))
     try:
         yield

@@ -1,5 +1,7 @@
 """Columns of few samples: pair steps on all of them at once, against naive references and the other ways."""
 
+import pickle
+
 import numpy as np
 import pytest
 from memory_layouts import placements
@@ -10,7 +12,8 @@ import marginpath as mp
 from marginpath import parallel
 from marginpath.problem.questions import packed
 from marginpath.solvers.solution_path import few_columns
-from marginpath.solvers.solution_path.few_samples import Few, advance_few, begin_few, empty_desk, pair_steps
+from marginpath.solvers.solution_path.few_samples import Few, FewDuals, advance_few, empty_desk, pair_steps
+from marginpath.solvers.solution_path.few_start import begin_few
 from marginpath.solvers.solution_path.kernel_columns import balanced
 from marginpath.validation.cross_validation import PathValidation
 
@@ -122,47 +125,47 @@ def test_the_first_step_begins_as_others_do():
     problem = problem_of_pairs()
     state = mp.SolutionPath().init(problem)
     columns = few_columns.FewColumns(problem, state, problem.box_size(0.5))
-    before = columns.f.copy()
     columns.begin()
+    every = np.arange(problem.shape[1])
+    start = columns.layout.spread(120, every, columns.packed_start, None)
+    field = columns.layout.spread(120, every, columns.fields, columns.outside)
     for question in problem.questions:
         for j, direction in enumerate(question.signed, question.first):
-            chosen = balanced(direction, before[j, question.samples])
-            np.testing.assert_allclose(columns.start[question.samples, j], -0.5 * np.abs(chosen), atol=1e-12)
-            z = problem.Y[:, j] * columns.start[:, j]
+            chosen = balanced(direction, state.field[question.samples, j])
+            np.testing.assert_allclose(start[j, question.samples], -0.5 * np.abs(chosen), atol=1e-12)
+            z = problem.Y[:, j] * start[j]
             rows = np.concatenate([question.samples[direction != 0], problem.watched[j % 4]])
-            np.testing.assert_allclose(columns.f[j, rows], (problem.gram @ z)[rows], atol=1e-10)
+            np.testing.assert_allclose(field[j, rows], (problem.gram @ z)[rows], atol=1e-10)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_it_does_not_see_where_arrays_lie(dtype):
-    from marginpath.solvers.solution_path.advance import Asked, Duals
+    from marginpath.solvers.solution_path.advance import Asked
 
     problem = problem_of_pairs(dtype)
-    k, n = problem.shape[1], len(problem.Y)
-    field = np.ascontiguousarray((problem.gram @ np.asarray(problem.Y, dtype=float)).T)
-    rows = np.asarray(problem.gram.matrix)
-    fixed = problem.packed_questions
-    watched = np.concatenate(problem.watched).astype(np.uint32)
-    begins = np.concatenate([[0], np.cumsum([len(each) for each in problem.watched])])
+    state = mp.SolutionPath().init(problem)
+    k, rows, packed = problem.shape[1], np.asarray(problem.gram.matrix), state.packed
+    fixed = packed.layout
     bits = set()
     given = (
         rows,
         np.diag(rows),
         fixed.samples,
         fixed.signed,
-        watched,
-        np.zeros((k, n)),
-        np.zeros((k, n)),
-        field,
+        fixed.watched,
+        packed.u,
+        packed.u,
+        packed.fields,
+        packed.outside,
     )
-    for K, diagonal, samples, signed, read, start, u, f in placements(n, *given):
-        few = Few(K, diagonal, fixed.ends, samples, signed, 4, read, begins)
+    for K, diagonal, samples, signed, read, start, u, f, outside in placements(len(rows), *given):
+        few = Few(K, diagonal, fixed.ends, samples, signed, 4, read, fixed.begins)
         bound, offset, solved = np.full(k, 0.7), np.zeros(k), np.zeros(k, dtype=bool)
-        duals = Duals(start, u, f, bound, bound, offset)
+        duals = FewDuals(start, u, f, outside, bound, bound, offset)
         begin_few(few, 0, 6, 0, 4, duals)
         advance_few(few, 0, 6, 0, 4, duals, Asked(True, 1e-5, 2048, 200), np.zeros(1, dtype=bool), solved)
         assert solved.all()
-        bits.add((u.tobytes(), f.tobytes(), offset.tobytes()))
+        bits.add((u.tobytes(), f.tobytes(), outside.tobytes(), offset.tobytes()))
     assert len(bits) == 1
 
 
@@ -207,6 +210,22 @@ def test_rows_that_do_not_exist_cannot_be_watched(rows):
         mp.Problem(problem.gram, problem.Y, together=4, watched=[rows, [], [], []])
 
 
+def test_arrays_of_a_packed_state_are_made_when_asked_for():
+    """They are the same after pickling, and a state of some of the columns goes on as all of them do."""
+    problem, solver = problem_of_pairs(), mp.SolutionPath()
+    state = mp.run(solver, problem, 6, keep=0).last
+    assert not {"u", "scores", "field"} & set(vars(state))
+    again = pickle.loads(pickle.dumps(state))
+    assert again.u.tobytes() == state.u.tobytes()
+    assert again.scores.tobytes() == state.scores.tobytes()
+    some = np.array([1, 6, 7, 20])
+    part = solver.step(problem.columns(some), state.columns(some))
+    whole = solver.step(problem, state)
+    assert part.u.tobytes() == np.take(whole.u, some, axis=1).tobytes()
+    with pytest.raises(AttributeError, match="has no attribute 'gap'"):
+        state.gap  # noqa: B018
+
+
 def test_rows_that_are_watched_twice_count_once():
     """As those that a bootstrap holds out; masks and numbers from the end will do."""
     once = problem_of_pairs()
@@ -248,4 +267,4 @@ def test_no_more_threads_than_there_are_to_be(monkeypatch):
     monkeypatch.setattr(few_columns, "for_all", lambda task, items, n: workers.add(n) or real(task, items, n))
     with parallel.limited(2):
         mp.run(mp.SolutionPath(), problem_of_pairs(), 2)
-    assert workers == {2}
+    assert max(workers) == 2

@@ -184,10 +184,10 @@ def test_rows_of_alike_samples_are_summed_once(dtype, weighted, shape, rng):
 
     gram = mp.Gram.from_kernel(rng.standard_normal((60, 3)).astype(dtype), mp.Gaussian(1.0))
     kinds = rng.choice([-1.0, 0.0, 1.0], (7, *shape[1:]))
-    V = kinds[rng.integers(0, 7, 60)].astype(dtype)
-    if weighted:
-        V = V * rng.random((60, *[1] * (len(shape) - 1))).astype(dtype)
-    product = product_of_alike(gram, V)
+    Y = kinds[rng.integers(0, 7, 60)]
+    weight = rng.random(60) if weighted else None
+    product = product_of_alike(mp.Problem(gram, Y, weight))
+    V = Y if weight is None else (Y.T * weight.astype(dtype)).T
     assert product.shape == shape
     assert product.dtype == np.float64
     np.testing.assert_allclose(product, gram.matrix.astype(np.float64) @ V, rtol=0, atol=1e-13)

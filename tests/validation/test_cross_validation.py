@@ -8,7 +8,8 @@ from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedK
 
 import marginpath as mp
 from marginpath.certificates.bounds import estimated_margin_bounds
-from marginpath.validation.cross_validation import PathValidation, fold_columns, smoothed
+from marginpath.validation.columns import fold_columns
+from marginpath.validation.cross_validation import PathValidation, smoothed
 from marginpath.validation.proper import log_loss
 
 

@@ -35,7 +35,7 @@ def judged(held_out, splits=None, weight=None):
 def test_scores_and_hinge_are_those_of_each_fold(held_out, order, weighted):
     labels, columns, splits, scores = held_out
     weight = np.random.default_rng(1).random(90) + 0.1 if weighted else None
-    state = SimpleNamespace(scores=np.asarray(scores, order=order), offset=0.0)
+    state = SimpleNamespace(scores=np.asarray(scores, order=order), offset=0.0, packed=None)
     judge = judged(held_out, weight=weight)
     own, signs, loss, mass = scores.reshape(90, 6, 6), columns.signs(labels), 0.0, 0.0
     w = np.ones(90) if weight is None else weight
@@ -48,14 +48,14 @@ def test_scores_and_hinge_are_those_of_each_fold(held_out, order, weighted):
         mass += np.sum(w[test, None] * counts)
         np.testing.assert_allclose(judge.decisions(None, state)[test], f, rtol=1e-6)
     assert float(judge.hinge(None, state)) == pytest.approx(loss / mass)
-    plain = SimpleNamespace(scores=state.scores)
+    plain = SimpleNamespace(scores=state.scores, packed=None)
     assert float(judged(held_out, weight=weight).hinge(None, plain)) == pytest.approx(loss / mass, rel=1e-5)
 
 
 def test_folds_that_overlap_are_scored_one_by_one(held_out):
     labels, columns, splits, scores = held_out
     twice = [np.concatenate([splits[0], splits[1]]), *splits[1:]]
-    found = judged(held_out, twice).scores(None, SimpleNamespace(scores=scores))
+    found = judged(held_out, twice).scores(None, SimpleNamespace(scores=scores, packed=None))
     f = -scores.reshape(90, 6, 6)[twice[0], :, 0]
     assert found[0] == pytest.approx(np.mean(columns.values(f).argmax(axis=1) == labels[twice[0]]))
 
@@ -93,4 +93,26 @@ def test_a_sample_at_its_bound_is_found_in_any_column(column):
     if column is not None:
         u[3, column] = -1.0
     problem = SimpleNamespace(shape=u.shape, mass=np.ones(u.shape))
-    assert _is_any_at_bound(problem, SimpleNamespace(u=u, bound=np.ones(40))) == (column is not None)
+    state = SimpleNamespace(u=u, bound=np.ones(40), packed=None)
+    assert _is_any_at_bound(problem, state) == (column is not None)
+
+
+@pytest.mark.parametrize("overlapping", [False, True])
+def test_what_is_read_off_a_packed_state_is_what_its_arrays_say(overlapping, rng):
+    X, y = rng.normal(size=(90, 3)), np.arange(90) % 3
+    X[:, 0] += y
+    tests = [np.arange(j, 90, 4) for j in range(4)] if not overlapping else [np.arange(40), np.arange(20, 60)]
+    folds = [(np.setdiff1d(np.arange(90), test), test) for test in tests]
+    gram = mp.Gram.from_kernel(X, mp.Gaussian(1.0))
+    validation = PathValidation(gram, y, cv=folds, multi_class="ovo", intercept=True)
+    for t in (0, 6):
+        state = validation.run(mp.SolutionPath(), t, stop=None).last
+        arrays = {name: getattr(state, name) for name in ("u", "scores")}
+        plain = mp.State(t=t, bound=state.bound, **arrays)
+        object.__setattr__(plain, "offset", state.offset)
+        assert state.packed is not None
+        for name, metric in validation._observers(mp.SolutionPath()).items():
+            with np.errstate(invalid="ignore"):
+                seen, expected = (metric(validation.problem, each) for each in (state, plain))
+            np.testing.assert_allclose(seen, expected, rtol=1e-10, atol=1e-12, err_msg=name)
+        assert _is_any_at_bound(validation.problem, state) == _is_any_at_bound(validation.problem, plain)

@@ -256,17 +256,29 @@ def test_many_rows_race_on_a_part(monkeypatch):
     monkeypatch.setattr(racing, "ENOUGH", 200)
     X, y = make_blobs(660, centers=[[0, 0], [4, 4]], cluster_std=3.0, random_state=0)
     rows = []
-    short = ByFolds.short
+    shorts = ByFolds.shorts
 
-    def counted(self, gram, fit):
-        rows.append(len(fit.y))
-        return short(self, gram, fit)
+    def counted(self, fit):
+        short = shorts(self, fit)
+        return lambda gram: rows.append(len(fit.y)) or short(gram)
 
-    monkeypatch.setattr(ByFolds, "short", counted)
+    monkeypatch.setattr(ByFolds, "shorts", counted)
     clf = mp.MarginPathClassifier(gamma="tuned", random_state=0).fit(X, y)
     assert 220 <= min(rows) == max(rows) < 250
     assert len(rows) == np.sum(clf.width_results_["last_round"] > 0)
     assert len(clf.codes_) == 660
+
+
+def test_what_is_known_of_the_folds_serves_other_widths():
+    data = mp.datasets.gaussian_mixture()
+    narrow, wide = (mp.Gram.from_kernel(data.X, mp.Gaussian(sigma)) for sigma in (0.2, 1.0))
+    anew = short_path(PathValidation(wide, data.y, intercept=True, whole=False), 100)
+    known = PathValidation(narrow, data.y, intercept=True, whole=False)
+    before = short_path(known, 100)
+    again = short_path(known.on(wide), 100)
+    assert again.score == anew.score != before.score
+    assert again.path.fingerprint == anew.path.fingerprint != before.path.fingerprint
+    assert again.path.last.u.tobytes() == anew.path.last.u.tobytes()
 
 
 def test_algorithm_2_has_no_race():

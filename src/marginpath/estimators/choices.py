@@ -61,9 +61,15 @@ class ByFolds(Choice):
         """Return the rows that every fold holds out."""
         return held_out_samples(self._how(fit.seed)[0], fit.y, fit.groups)
 
-    def short(self, gram: Gram, fit: Follower) -> ShortPath:
-        """Run a short path, to compare its kernel with others."""
-        return short_path(self._validation(gram, fit, whole=False), fit.steps, fit.limits["time_limit"])
+    def shorts(self, fit: Follower) -> Callable[[Gram], ShortPath]:
+        """Return what runs short paths, to compare kernels of the same samples: folds are looked at once."""
+        known: list[PathValidation] = []
+
+        def short(gram: Gram) -> ShortPath:
+            known[:] = [known[0].on(gram) if known else self._validation(gram, fit, whole=False)]
+            return short_path(known[0], fit.steps, fit.limits["time_limit"])
+
+        return short
 
     def _validation(self, gram: Gram, fit: Follower, whole: bool = True) -> PathValidation:
         cv, selection = self._how(fit.seed)

@@ -6,7 +6,6 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -33,7 +32,8 @@ def race_of(
         follower = replace(follower, deadline=now + (follower.deadline - now) / 3)
 
     def scored(on_width: OnWidth, fit: Follower) -> Callable[[float], float]:
-        return lambda sigma: np.nan if fit.late else on_width(sigma, partial(choice.short, fit=fit)).score
+        short = choice.shorts(fit)
+        return lambda sigma: np.nan if fit.late else on_width(sigma, short).score
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Fewer than", UserWarning)

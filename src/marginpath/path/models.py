@@ -139,6 +139,9 @@ class ModelHistory:
         return row
 
     def _compact(self, state: State) -> PackedDual | KeptDual:
+        if state.packed is not None:
+            u = state.packed.duals(self.columns).reshape(self.mass.shape)
+            return PackedDual.pack(u, self._bound(state.bound), self.mass)
         if is_numpy(state.u):
             return PackedDual.pack(self._part(state.u), self._bound(state.bound), self.mass)
         if self.columns is None or state.u.ndim == 1:

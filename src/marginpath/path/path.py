@@ -91,7 +91,7 @@ class Path:
             min(self.every, self.stride, self.keep + 1) < 1
             or len(lengths) > 1
             or (self.models is not None and self.models.steps != dict.get(self.rows, "step", []))
-            or any(tuple(state.u.shape[1:]) != self.stop_steps.shape for state in states)
+            or any(state.column_shape != self.stop_steps.shape for state in states)
             or any(t != state.t for t, state in self.kept.items())
         ):
             raise ValueError("The parts of this path do not belong together.")
@@ -192,7 +192,7 @@ class Path:
         if state.t % self.stride:
             return
         self.kept[state.t] = state
-        room = max(1, self.keep // max(state.nbytes, 1))
+        room = max(1, self.keep // max(state.nbytes, 1)) if self.keep else 1
         while len(self.kept) > room:
             self.stride *= 2
             self.kept = {t: s for t, s in self.kept.items() if t % self.stride == 0}

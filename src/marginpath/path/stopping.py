@@ -365,8 +365,8 @@ def _solved(path: Path, steps: int) -> np.ndarray:
     """Return which steps have the gap that their solver promises, as rounding leaves none in the end."""
     if not hasattr(path.solver, "gap_tol") or "gap" not in path.rows:
         return np.ones(steps, dtype=bool)
-    solved = np.array([np.max(np.asarray(gap)) <= path.solver.gap_tol for gap in path.rows["gap"][1:]])
-    return solved | ~solved.any()
+    solved = np.asarray(path.rows["gap"][1:]).reshape(steps, -1).max(axis=1) <= path.solver.gap_tol
+    return np.asarray(solved | ~solved.any())
 
 
 def _best_row(score: np.ndarray, size: np.ndarray) -> np.ndarray:

@@ -323,15 +323,20 @@ class Problem:
         >>> stored == mp.Problem(mp.TiledGram(X, kernel), y).fingerprint()
         False
         """
+        return {
+            "shape": list(self.shape),
+            "dtype": str(self.gram.dtype).rpartition(".")[2],
+            "labels": self._labels_digest,
+            **self.gram.fingerprint,
+        }
+
+    @cached_property
+    def _labels_digest(self) -> str:
+        """A hash of all but the Gram matrix."""
         digest = hashlib.sha256()
         for values in (self.Y, self.mass, self.box_scale):
             digest.update(np.ascontiguousarray(to_numpy(values)).data)
         digest.update(b"intercept" * self.intercept)
         for rows in self.watched or ():  # the scores of others are not those of u
             digest.update(b"watched" + np.ascontiguousarray(rows).tobytes())
-        return {
-            "shape": list(self.shape),
-            "dtype": str(self.gram.dtype).rpartition(".")[2],
-            "labels": digest.hexdigest(),
-            **self.gram.fingerprint,
-        }
+        return digest.hexdigest()

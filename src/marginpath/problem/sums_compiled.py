@@ -33,13 +33,13 @@ def sums_of_gap(y: Any, mass: Any, u: Any, scores: Any, bound: Any) -> Any:
 
 @numba.njit(nogil=True, cache=True, boundscheck=False, error_model="numpy", fastmath={"contract"})
 def sums_of_questions(
-    ends: Any, samples: Any, signed: Any, together: int, u: Any, scores: Any, bound: Any
+    ends: Any, signed: Any, together: int, u: Any, fields: Any, offset: Any, bound: Any
 ) -> Any:
-    """Return the same sums over the samples that count in each question; arrays have a row for each column.
+    """Return the same sums over the samples that count in each question: of pairs of many classes few do.
 
-    Of pairs of many classes few samples count.
+    u and the fields, which are the scores less the offset, are packed as the labels ``signed`` are.
     """
-    sums = np.zeros((6, len(u)))
+    sums = np.zeros((6, offset.size))
     for q in range(ends.size - 1):
         a, m = ends[q], ends[q + 1] - ends[q]
         for c in range(together):
@@ -47,8 +47,8 @@ def sums_of_questions(
             squared, total, loss, tie, up, down = 0.0, 0.0, 0.0, 0.0, np.inf, np.inf
             for b in range(m):
                 if signed[s + b] != 0:
-                    i, y = samples[a + b], np.sign(signed[s + b])
-                    margin, dual = -y * scores[j, i], u[j, i]
+                    y = np.sign(signed[s + b])
+                    margin, dual = -y * (fields[s + b] + offset[j]), u[s + b]
                     squared -= dual * margin
                     total += dual
                     tie += y * dual

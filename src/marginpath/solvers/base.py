@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Protocol, Self, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -35,6 +35,8 @@ class State:
     u: Array
     scores: Array
     bound: Array
+    #: What u and the scores are made from, where most of their numbers are 0 or not known.
+    packed: ClassVar[Any] = None
 
     def weights(self, gram: Gram) -> Array | None:
         """Return Xᵀ(Y∘u) for a Gram matrix that is kept as X, where the state has it."""
@@ -61,6 +63,11 @@ class State:
         """Return the array fields by name."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: x for name, x in values.items() if hasattr(x, "shape")}
+
+    @property
+    def column_shape(self) -> tuple[int, ...]:
+        """() or (k,)."""
+        return tuple(self.u.shape[1:])
 
     @property
     def nbytes(self) -> int:

@@ -217,3 +217,14 @@ def class_signs(codes: np.ndarray, n_classes: int) -> np.ndarray:
     """
     signs = np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
     return signs[:, 1:] if n_classes == 2 else signs
+
+
+def fold_columns(signs: np.ndarray, splits: list[np.ndarray], whole: bool = True) -> np.ndarray:
+    """Return labels (n, columns × (folds + 1)): each column's folds with their test rows 0, then all.
+
+    The last are left out for whole=False.
+    """
+    columns = np.repeat(signs[:, :, None], len(splits) + whole, axis=2)
+    for j, test in enumerate(splits):
+        columns[test, :, j] = 0
+    return columns.reshape(len(signs), -1)

@@ -6,6 +6,7 @@ their fold's column, so that their decision values are in the state, and choosin
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,7 +27,7 @@ from ..path.stopping import NoImprovement
 from ..problem import Problem
 from ..solvers import CoordinateDescent, Solver
 from ..solvers.base import State
-from .columns import class_codes, columns_for
+from .columns import class_codes, columns_for, fold_columns
 from .proper import enough_rows, log_loss
 from .scores import OutOfFold
 from .splits import held_out_samples
@@ -226,6 +227,13 @@ class PathValidation:
         weight = sample_weight if score_weight is None else score_weight
         self.judge = OutOfFold(splits, columns, labels, self.classes, scoring, weight)
 
+    def on(self, gram: Gram) -> PathValidation:
+        """Return the same on another Gram matrix of the same samples."""
+        other = copy.copy(self)
+        other.problem = self.problem.on(gram)
+        other.__dict__.pop("models_alone", None)
+        return other
+
     def run(self, solver: Solver[Any], steps: int, *, stop: Rule | None, **settings: Any) -> Path:
         """Run all folds and all the data at once; settings as in :func:`run`.
 
@@ -382,17 +390,6 @@ def standard_error(scores: np.ndarray) -> float:
     (0.041, 0.0)
     """
     return 0.0 if len(scores) < 2 else float(scores.std(ddof=1) / len(scores) ** 0.5)
-
-
-def fold_columns(signs: np.ndarray, splits: list[np.ndarray], whole: bool = True) -> np.ndarray:
-    """Return labels (n, columns × (folds + 1)): each column's folds with their test rows 0, then all.
-
-    The last are left out for whole=False.
-    """
-    columns = np.repeat(signs[:, :, None], len(splits) + whole, axis=2)
-    for j, test in enumerate(splits):
-        columns[test, :, j] = 0
-    return columns.reshape(len(signs), -1)
 
 
 def largest_bound(problem: Problem, state: State) -> Array:

@@ -221,6 +221,8 @@ class _NothingToGain:
 
 def _is_any_at_bound(problem: Problem, state: State) -> bool:
     """Whether any sample is at its bound: in the first columns some are, but for the end of a path."""
+    if state.packed is not None:
+        return bool(state.packed.is_any_at(np.atleast_1d(state.bound)))
     columns = range(0, problem.shape[1], _COLUMNS)
     parts = ((..., slice(c, c + _COLUMNS)) for c in columns)
     return any(at_bound(state.u[p], problem.mass[p], state.bound[p]).any() for p in parts)

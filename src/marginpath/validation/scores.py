@@ -42,7 +42,7 @@ class OutOfFold:
 
         Those of pairs are many and kept in float32.
         """
-        if not is_numpy(state.scores):
+        if not _is_on_host(state):
             return self._where_they_are(state).decisions(state.scores)
         values = self._held_out_values(state)
         return values.astype(np.float32) if self.columns.in_pairs else values
@@ -50,35 +50,63 @@ class OutOfFold:
     def _held_out_values(self, state: State) -> np.ndarray:
         """Return them as the scores have them; those of the last state are known."""
         if self._decided is None or self._decided[0] is not state:
-            scores = self._by_column(state.scores)
-            values = np.full_like(scores[:, :, 0], np.nan)
-            for j, test in enumerate(self.splits):
-                values[test] = -scores[test, :, j]
-            self._decided = state, values
+            self._decided = state, self._packed_values(state) if self._has(state) else self._values(state)
         return self._decided[1]
+
+    def _values(self, state: State) -> np.ndarray:
+        scores = self._by_column(state.scores)
+        values = np.full_like(scores[:, :, 0], np.nan)
+        for j, test in enumerate(self.splits):
+            values[test] = -scores[test, :, j]
+        return values
+
+    def _has(self, state: State) -> bool:
+        """Whether the held-out samples are what is packed of a state beside those with a label."""
+        return state.packed is not None and len(state.packed.outside) == self.columns.n_columns
+
+    def _packed_values(self, state: State) -> np.ndarray:
+        from .proper_compiled import held_out_values
+
+        packed, values = state.packed, np.full((self.columns.n_columns, len(self.labels)), np.nan)
+        outside = np.zeros_like(packed.outside) if packed.is_start else packed.outside
+        held_out_values(outside, packed.offset, packed.layout.watched, packed.layout.begins, values)
+        return values.T
 
     def scores(self, problem: Problem, state: State) -> Array:
         """Return the score of every fold."""
-        if self.scorer is None and not is_numpy(state.scores):
+        if self.scorer is None and not _is_on_host(state):
             return self._where_they_are(state).accuracies(state.scores)
         if self.scorer is None and self._is_partition:
-            values = self.squeezed(self.columns.values(self._held_out_values(state)))
-            right = _Scored(values, self.classes).predict(None) == self.labels
+            right = self._winners(state) == self._codes
             return np.array([self._mean(right, test) for test in self.splits])
-        scores = self._by_column(state.scores)
-        decided = (self.columns.values(-scores[test, :, j]) for j, test in enumerate(self.splits))
+        if self._is_partition and _is_on_host(state):
+            held_out = self._held_out_values(state)
+            decided = (self.columns.values(held_out[test]) for test in self.splits)
+        else:
+            scores = self._by_column(state.scores)
+            decided = (self.columns.values(-scores[test, :, j]) for j, test in enumerate(self.splits))
         return np.array(
             [self._score(self.squeezed(f), test) for f, test in zip(decided, self.splits, strict=True)]
         )
 
+    def _winners(self, state: State) -> np.ndarray:
+        """Return the number of the class that each held-out sample is given to."""
+        values = self._held_out_values(state)
+        if self.columns.in_pairs and hasattr(state, "offset"):  # whose solver has loaded compiled code
+            from .proper_compiled import winners
+
+            return np.asarray(winners(np.ascontiguousarray(values.T), len(self.classes)))
+        decided = self.columns.values(values)
+        return np.asarray(decided[:, 0] > 0 if decided.shape[1] == 1 else decided.argmax(axis=1))
+
     def hinge(self, problem: Problem, state: State) -> Array:
         """Return the mean hinge loss of those decisions, in the columns that know the class of a sample."""
-        if is_numpy(state.scores) and hasattr(state, "offset"):  # whose solver has loaded compiled code
+        if _is_on_host(state) and hasattr(state, "offset"):  # whose solver has loaded compiled code
             return self._compiled_hinge(self._held_out_values(state))
         decided = self.decisions(problem, state)
         xp = namespace(decided)
         if self._signs is None:  # small numbers: of many pairs they are many
-            codes = np.searchsorted(self.classes, self.labels)
+            codes = self._codes
             weight = np.ones((len(codes), 1)) if self.weight is None else self.weight[:, None]
             self._signs, self._weight = (
                 beside(part, decided) for part in (self.columns.signs(codes).astype(np.int8), weight)
@@ -98,8 +126,11 @@ class OutOfFold:
 
     @cached_property
     def _rows_of_signs(self) -> np.ndarray:
-        codes = np.searchsorted(self.classes, self.labels)
-        return np.ascontiguousarray(self.columns.signs(codes).T, dtype=np.int8)
+        return np.ascontiguousarray(self.columns.signs(self._codes).T, dtype=np.int8)
+
+    @cached_property
+    def _codes(self) -> np.ndarray:
+        return np.searchsorted(self.classes, self.labels)
 
     @cached_property
     def _weight_or_one(self) -> np.ndarray:
@@ -108,8 +139,7 @@ class OutOfFold:
     @property
     def majority(self) -> int:
         """Which class has the most weight."""
-        codes = np.searchsorted(self.classes, self.labels)
-        return int(np.argmax(np.bincount(codes, self.weight, minlength=len(self.classes))))
+        return int(np.argmax(np.bincount(self._codes, self.weight, minlength=len(self.classes))))
 
     @property
     def majority_score(self) -> float:
@@ -154,13 +184,17 @@ class OutOfFold:
     def _where_they_are(self, state: State) -> HeldOut:
         """Return what judges scores that are no NumPy array, made once."""
         if self._held_out is None:
-            codes = np.searchsorted(self.classes, self.labels)
-            self._held_out = HeldOut(self.splits, codes, self.columns, self.weight, state.scores)
+            self._held_out = HeldOut(self.splits, self._codes, self.columns, self.weight, state.scores)
         return self._held_out
 
     def _by_column(self, values: Array) -> np.ndarray:
         """View (n, columns × (folds + 1)) as (n, columns, folds + 1), or with no column of all the data."""
         return to_numpy(values).reshape(values.shape[0], self.columns.n_columns, -1)
+
+
+def _is_on_host(state: State) -> bool:
+    """Whether the scores are in NumPy, without making them."""
+    return state.packed is not None or is_numpy(state.scores)
 
 
 class _Scored(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -23,8 +23,8 @@ from .part import compiled
 from .steps import solve_part
 
 _PIECE = 2048  # entries of a field that stay near the core meanwhile
-_CLOSE = 1e-15  # what rounding may take from a margin of 1
-_LEAST = 0.01  # of the objective, by which a gap is judged where nearly all of that is losses
+CLOSE = 1e-15  # what rounding may take from a margin of 1
+LEAST = 0.01  # of the objective, by which a gap is judged where nearly all of that is losses
 _ROOM, MOST = 1.25, 4  # a set has room for all free samples and some more, but not without end
 _SHARE = 0.3  # of the violation that is left of a working set
 _SPARE = 0.5  # of the gap asked for that a working set may keep
@@ -156,9 +156,9 @@ def judge(y: Any, low: Any, high: Any, z: Any, f: Any, tied: bool, beta: float) 
             if margin < 1:
                 loss += (high[i] - low[i]) * (1 - margin)
     primal, factor, gap = squared / 2 + loss, 1.0, squared - total + loss
-    scale = min(primal, max(2 * squared, _LEAST * primal))
+    scale = min(primal, max(2 * squared, LEAST * primal))
     if 0 < filled < least < 1:
-        without_loss = (1 + _CLOSE) / least
+        without_loss = (1 + CLOSE) / least
         if without_loss * (without_loss * squared - total) < gap:
             factor, gap = without_loss, without_loss * (without_loss * squared - total)
             scale = min(scale, without_loss * without_loss * squared / 2)  # the objective there

@@ -14,6 +14,7 @@ from ... import parallel
 from ...arrays import Array, blocks
 from ...parallel import for_all, one_blas_thread, stopped_in_time
 from ...problem import Problem
+from ..starting import first_lambda
 from .feature_newton import Point, newton_column
 from .feature_rows import DenseRows, SparseRows, rows_of
 from .feature_sets import LARGEST_SET, RowSet, near_rows, solve_column
@@ -53,12 +54,15 @@ class FeatureColumns:
         return min(_WIDEST, math.ceil(len(self.bound) / 2))
 
     @staticmethod
-    def whole_field(problem: Problem) -> tuple[Array, Array]:
-        """Return Xᵀ(Y∘mass), and the scores K(Y∘mass) of all samples at a bound of −1."""
+    def at_start(problem: Problem) -> tuple[Solution, float]:
+        """Return u = 0 with the field Xᵀ(Y∘mass), and the first λ."""
         rows = rows_of(problem.gram, 1)
         field = rows.field((problem.Y * problem.mass).reshape(problem.shape[0], -1))
         shape = *field.shape[:1], *problem.shape[1:]
-        return field.reshape(shape), rows.scores(field).reshape(problem.shape).astype(np.float64)
+        scores = rows.scores(field).reshape(problem.shape).astype(np.float64)
+        u, offset = np.zeros(problem.shape), np.zeros(problem.shape[1:])
+        start = first_lambda(problem, scores)
+        return Solution(u, field.reshape(shape), offset, np.zeros(problem.shape)), start
 
     def begin(self) -> None:
         """Put all samples at the bound; with an intercept, of the larger class the worst ones only."""

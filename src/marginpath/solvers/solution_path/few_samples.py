@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .column import survey
+from .column import CLOSE, LEAST
 from .part import compiled, extremal
 
 _CLOSED = 1e300  # what keeps a coordinate out of a maximum
@@ -28,7 +28,8 @@ class Few(NamedTuple):
     """What does not change from step to step: K, K_ii, the questions, and whose scores are watched.
 
     The questions are those of ``PackedQuestions``. In column j the scores of the samples
-    ``watched[begins[k]:begins[k + 1]]`` are brought up to date, k being j modulo the number of such lists.
+    ``watched[begins[k]:begins[k + 1]]`` are brought up to date, k being j modulo the number of such lists:
+    they are those numbers of row j // lists of ``outside``.
     """
 
     rows: Any
@@ -39,6 +40,21 @@ class Few(NamedTuple):
     together: Any
     watched: Any
     begins: Any
+
+
+class FewDuals(NamedTuple):
+    """Columns of few samples before and after a step, as in ``PackedColumns``; bounds and offsets.
+
+    ``start`` and ``u`` are the dual variable, ``fields`` and ``outside`` K(Y∘u) of own and watched samples.
+    """
+
+    start: Any
+    u: Any
+    fields: Any
+    outside: Any
+    before: Any
+    bound: Any
+    offset: Any
 
 
 class Desk(NamedTuple):
@@ -126,19 +142,16 @@ def pair_steps(desk: Any, few: Any, q: int, eps: float, limit: int) -> int:
         top = _most(up, lane)
         if not _most(down, lane) + top > eps:
             return taken
-        i = 0
-        while i < room - 1 and up[i] != top:
-            i += 1
+        i = _where(up, top)
         if not known[i]:
             _copy_row(desk, few, q, i)
         for b in range(room):
             apart, both = max(down[b] + top, 0.0), squares[i] + squares[b]
             gain[b] = apart * apart / max(both - 2 * inside[i, b], max(_FLAT * both, _TINY))
-        best, j = _most(gain, lane), 0
+        best = _most(gain, lane)
         if not 0 < best < np.inf:
             return taken
-        while j < room - 1 and gain[j] != best:
-            j += 1
+        j = _where(gain, best)
         if not known[j]:
             _copy_row(desk, few, q, j)
         both, e = squares[i] + squares[j], down[j]
@@ -187,14 +200,23 @@ def _most(values: Any, lane: Any) -> Any:
     return most
 
 
+@extremal
+def _where(values: Any, most: float) -> Any:
+    """Return the first place of the largest value, without asking one after the other."""
+    place = values.size - 1
+    for b in range(values.size):
+        place = min(place, b if values[b] == most else values.size - 1)
+    return place
+
+
 @compiled
 def advance_few(
     few: Any, first: int, last: int, begin: int, end: int, duals: Any, asked: Any, stop: Any, solved: Any
 ) -> None:
     """Bring the columns begin to end of the questions first to last to their solutions.
 
-    The duals have a row for each column here. Where pair steps take too long, a column is left as it is then,
-    under its new bound, and not marked as solved.
+    Where pair steps take too long, a column is left as it is then, under its new bound, and not marked as
+    solved.
     """
     largest = 0
     for q in range(first, last):
@@ -206,21 +228,21 @@ def advance_few(
             j = q * few.together + c
             grown = _enter(own, few, q, c, duals.start, duals.fields, (duals.before[j], duals.bound[j]))
             duals.offset[j], factor, solved[j] = _settle(own, few, q, asked, stop)
-            _leave(own, few, q, j, (grown, factor), duals.u, duals.fields)
+            _leave(own, few, q, c, (grown, factor), duals)
 
 
 @compiled
 def _enter(desk: Any, few: Any, q: int, c: int, start: Any, fields: Any, bounds: Any) -> Any:
     """Put column c of question q on the desk, under its new bound; return the factor: ``advance.enter``."""
     y, low, high, z, f = desk.y, desk.low, desk.high, desk.z, desk.f
-    a, m, j = few.ends[q], few.ends[q + 1] - few.ends[q], q * few.together + c
+    a, m = few.ends[q], few.ends[q + 1] - few.ends[q]
     s, (before, bound) = few.together * a + c * m, bounds
     total, squared = 0.0, 0.0
     for b in range(m):
-        i, length = few.samples[a + b], bound * abs(few.signed[s + b])
+        length = bound * abs(few.signed[s + b])
         y[b] = np.sign(few.signed[s + b])
         low[b], high[b] = (-length, 0.0) if y[b] > 0 else (0.0, length)
-        z[b], f[b] = y[b] * start[j, i], fields[j, i]
+        z[b], f[b] = y[b] * start[s + b], fields[s + b]
         total += abs(z[b])
         squared += z[b] * f[b]
     grown = bound / before if before > 0 else bound
@@ -244,35 +266,89 @@ def _settle(desk: Any, few: Any, q: int, asked: Any, stop: Any) -> Any:
     """Take pair steps until the gap is small. Return the offset, a factor for z and f, and if it ended."""
     y, low, high, z, f, up, down = desk.y, desk.low, desk.high, desk.z, desk.f, desk.up, desk.down
     left, tol = _PATIENCE // max(1, few.ends[q + 1] - few.ends[q]), asked.tol
+    for b in range(z.size):
+        up[b] = -f[b] - y[b] if z[b] < high[b] else -_CLOSED
+        down[b] = f[b] + y[b] if z[b] > low[b] else -_CLOSED
     for _ in range(asked.rounds):
-        beta, violation, gap, scale, factor = survey(y, low, high, z, f, True)
+        beta, violation, gap, scale, factor, total = _survey(desk)
         if gap <= tol * scale:
             return factor * beta, factor, True
         if left <= 0 or stop[0]:
             return beta, 1.0, False
-        total = 0.0
-        for b in range(z.size):
-            total += abs(z[b])
-            up[b] = -f[b] - y[b] if z[b] < high[b] else -_CLOSED
-            down[b] = f[b] + y[b] if z[b] > low[b] else -_CLOSED
         eps = min(max(_SHARE * violation, _SPARE * tol * scale / max(scale, total)), violation / 2)
         taken = pair_steps(desk, few, q, eps, left)
         for b in range(z.size):
-            if low[b] < high[b]:
-                f[b] = (down[b] if z[b] > low[b] else -up[b]) - y[b]
+            f[b] = (down[b] if z[b] > low[b] else -up[b]) - y[b] if low[b] < high[b] else 0.0
         left -= taken if taken > 0 else left  # none: rounding is all that is left
-    return survey(y, low, high, z, f, True)[0], 1.0, True
+    return _survey(desk)[0], 1.0, True
+
+
+@extremal
+def _survey(desk: Any) -> Any:
+    """Return what ``column.survey`` does, and Σ |z_i|, from what pair steps need: no loop asks or adds up."""
+    y, low, high, z, f, up, down, term = (
+        desk.y,
+        desk.low,
+        desk.high,
+        desk.z,
+        desk.f,
+        desk.up,
+        desk.down,
+        desk.gain,
+    )
+    lane, margin = desk.lane, desk.steps
+    top, bottom = _most(up, lane), _most(down, lane)
+    if top < -_CLOSED / 2 or bottom < -_CLOSED / 2:  # an empty box
+        return 0.0, 0.0, 0.0, 0.0, 1.0, 0.0
+    beta, violation = (top - bottom) / 2, bottom + top
+    for b in range(z.size):
+        term[b] = z[b] * f[b]
+    squared = _sum(term, lane)
+    for b in range(z.size):
+        term[b] = abs(z[b])
+    total, excess = _sum(term, lane), _sum(z, lane)
+    for b in range(z.size):
+        short = y[b] * (f[b] + beta)  # minus the margin
+        margin[b] = short if low[b] < high[b] else -_CLOSED
+        term[b] = (high[b] - low[b]) * max(1.0 + short, 0.0)
+    loss, least = _sum(term, lane), -_most(margin, lane)
+    primal, factor, gap = squared / 2 + loss, 1.0, squared - total + loss
+    scale = min(primal, max(2 * squared, LEAST * primal))
+    if 0 < least < 1 and total > 0:
+        for b in range(z.size):
+            term[b] = abs(z[b]) - least * (high[b] - low[b]) if low[b] < high[b] else -1.0
+        without_loss = (1 + CLOSE) / least
+        if _most(term, lane) < 0 and without_loss * (without_loss * squared - total) < gap:
+            factor, gap = without_loss, without_loss * (without_loss * squared - total)
+            scale = min(scale, without_loss * without_loss * squared / 2)  # the objective there
+    off = abs(excess) / total * scale if total > 0 else 0.0
+    return beta, violation, max(gap, off), scale, factor, total
 
 
 @compiled
-def _leave(desk: Any, few: Any, q: int, j: int, factors: Any, u: Any, fields: Any) -> None:
-    """Write the dual variable and the field of column j, of its own samples and those that are watched.
+def _sum(values: Any, lane: Any) -> Any:
+    """Return the sum: of four at a time, and again of four at a time, in the same order on any processor."""
+    q = np.uint64(values.size // 4)
+    for k in range(q):
+        lane[k] = (values[k] + values[k + q]) + (values[k + 2 * q] + values[k + 3 * q])
+    r = q // np.uint64(4)
+    for k in range(r):
+        lane[k] = (lane[k] + lane[k + r]) + (lane[k + 2 * r] + lane[k + 3 * r])
+    total = 0.0
+    for k in range(r):
+        total += lane[k]
+    return total
+
+
+@compiled
+def _leave(desk: Any, few: Any, q: int, c: int, factors: Any, duals: Any) -> None:
+    """Write the dual variable and the field of column c of question q, of own samples and watched ones.
 
     The field is that of where z began and of each sample's whole step: rounding does not grow with the steps.
     """
     inside, z, z0, f0, steps, moved = desk.inside, desk.z, desk.z0, desk.f0, desk.steps, desk.moved
     a, m, count = few.ends[q], few.ends[q + 1] - few.ends[q], 0
-    grown, factor = factors
+    s, j, (grown, factor) = few.together * a + c * m, q * few.together + c, factors
     for b in range(m):
         step = z[b] - z0[b]
         if step != 0:
@@ -280,106 +356,31 @@ def _leave(desk: Any, few: Any, q: int, j: int, factors: Any, u: Any, fields: An
             count += 1
             for d in range(f0.size):
                 f0[d] += step * inside[b, d]
-    follow_watched(few, j, grown, moved, steps, count, fields)
+    follow_watched(few, j, grown, moved, steps, count, duals.outside)
     if factor != 1:
-        follow_watched(few, j, factor, moved, steps, 0, fields)
+        follow_watched(few, j, factor, moved, steps, 0, duals.outside)
     for b in range(m):
-        i = few.samples[a + b]
-        u[j, i] = desk.y[b] * (factor * z[b])
+        duals.u[s + b] = desk.y[b] * (factor * z[b])
         if desk.low[b] < desk.high[b]:
-            fields[j, i] = factor * f0[b]
+            duals.fields[s + b] = factor * f0[b]
 
 
 @compiled
-def follow_watched(few: Any, j: int, factor: float, moved: Any, steps: Any, count: int, fields: Any) -> None:
+def follow_watched(few: Any, j: int, factor: float, moved: Any, steps: Any, count: int, outside: Any) -> None:
     """Multiply the field of the samples that are watched in column j, and add rows of K times steps."""
-    rows, watched, k = few.rows, few.watched, j % (few.begins.size - 1)
+    rows, watched, lists = few.rows, few.watched, few.begins.size - 1
+    k, field = j % lists, outside[j // lists]
     first, last, fours = few.begins[k], few.begins[k + 1], count - count % 4
     if factor != 1:
         for w in range(first, last):
-            fields[j, watched[w]] *= factor
+            field[w] *= factor
     for p in range(0, fours, 4):
         r0, r1, r2, r3 = moved[p], moved[p + 1], moved[p + 2], moved[p + 3]
         s0, s1, s2, s3 = steps[p], steps[p + 1], steps[p + 2], steps[p + 3]
         for w in range(first, last):
             i = watched[w]
-            two = s1 * np.float64(rows[r1, i]) + (s0 * np.float64(rows[r0, i]) + fields[j, i])
-            fields[j, i] = s3 * np.float64(rows[r3, i]) + (s2 * np.float64(rows[r2, i]) + two)
+            two = s1 * np.float64(rows[r1, i]) + (s0 * np.float64(rows[r0, i]) + field[w])
+            field[w] = s3 * np.float64(rows[r3, i]) + (s2 * np.float64(rows[r2, i]) + two)
     for p in range(fours, count):
         for w in range(first, last):
-            fields[j, watched[w]] += steps[p] * np.float64(rows[moved[p], watched[w]])
-
-
-@compiled
-def begin_few(few: Any, first: int, last: int, begin: int, end: int, duals: Any) -> None:
-    """Put the samples of these columns at the bound, of the larger class the worst ones only, in ``start``.
-
-    Both classes weigh the same then: as ``kernel_columns.balanced``. The fields are those of Y∘mass at first.
-    """
-    largest = 0
-    for q in range(first, last):
-        largest = max(largest, few.ends[q + 1] - few.ends[q])
-    desk = empty_desk(largest)
-    for q in range(first, last):
-        own = cleared(desk, few, q)
-        for c in range(begin, end):
-            _begin(own, few, q, c, duals)
-
-
-@compiled
-def _begin(desk: Any, few: Any, q: int, c: int, duals: Any) -> None:
-    a, m, j = few.ends[q], few.ends[q + 1] - few.ends[q], q * few.together + c
-    s, bound, f, steps, moved, chosen = (
-        few.together * a + c * m,
-        duals.bound[j],
-        desk.f,
-        desk.steps,
-        desk.moved,
-        desk.z,
-    )
-    for b in range(m):
-        f[b], chosen[b] = duals.fields[j, few.samples[a + b]], few.signed[s + b]
-    _balance(chosen, f, m, desk.lane, desk.moved)
-    kept, left = 0, 0
-    for b in range(m):
-        duals.start[j, few.samples[a + b]] = -bound * abs(chosen[b])
-        kept += chosen[b] != 0
-        left += chosen[b] != few.signed[s + b]
-    # The smaller part of the samples makes the field.
-    factor, count = (-bound if left < kept else 0.0), 0
-    for b in range(m):
-        step = bound * (few.signed[s + b] - chosen[b]) if left < kept else -bound * chosen[b]
-        if step != 0:
-            steps[count], moved[count] = step, few.samples[a + b]
-            count += 1
-    for b in range(m):
-        f[b] *= factor
-        for p in range(count):
-            f[b] += steps[p] * np.float64(few.rows[moved[p], few.samples[a + b]])
-    follow_watched(few, j, factor, moved, steps, count, duals.fields)
-    for b in range(m):
-        if few.signed[s + b] != 0:
-            duals.fields[j, few.samples[a + b]] = f[b]
-
-
-@compiled
-def _balance(chosen: Any, f: Any, m: int, keys: Any, order: Any) -> None:
-    """Take weight from the larger class, those with the largest margins first, until both weigh the same."""
-    excess, room, count = 0.0, 0.0, 0
-    for b in range(m):
-        excess += chosen[b]
-    for b in range(m):
-        if excess != 0 and chosen[b] * excess > 0:
-            key, p = np.sign(excess) * f[b], count
-            while p > 0 and keys[p - 1] > key:
-                keys[p], order[p] = keys[p - 1], order[p - 1]
-                p -= 1
-            keys[p], order[p] = key, b
-            room += abs(chosen[b])
-            count += 1
-    room -= abs(excess)
-    for p in range(count):
-        b = order[p]
-        weight = abs(chosen[b])
-        chosen[b] = np.sign(chosen[b]) * min(max(room, 0.0), weight)
-        room -= weight
+            field[w] += steps[p] * np.float64(rows[moved[p], watched[w]])

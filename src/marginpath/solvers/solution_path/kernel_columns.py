@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, ClassVar, Literal, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,6 +17,8 @@ from ...gram.base import Gram
 from ...parallel import for_all, stopped_in_time
 from ...problem import Problem
 from ...problem.questions import Question
+from ..starting import first_lambda
+from .packed import PackedColumns
 
 #: Questions from which on a thread takes one with all its columns at a time: fewer would leave some idle.
 QUESTIONS = 10
@@ -36,21 +38,24 @@ class Solution(NamedTuple):
     offset: Array
     scores: Array
 
+    @property
+    def of_state(self) -> dict[str, Any]:
+        """What a state has of it."""
+        return self._asdict()
+
 
 class KernelColumns:
     """The columns of a problem on their way to the solution: u, (n, columns), and K(Y∘u), (columns, n)."""
-
-    order: ClassVar[Literal["C", "F"]] = "C"  #: in which the numbers of u lie in memory
 
     def __init__(self, problem: Problem, state: Any, bound: Array) -> None:
         self.problem = problem
         self.bound, self.before = (np.atleast_1d(b).astype(np.float64) for b in (bound, state.bound))
         self.f = np.atleast_2d(np.array(state.field, dtype=np.float64, order="F").T)
         u = np.asarray(state.u, dtype=np.float64).reshape(self.f.T.shape)
-        self.start = np.asarray(u, order=self.order)
-        self.u, self.offset = np.zeros(u.shape, order=self.order), np.zeros(len(self.f))
+        self.start = np.asarray(u, order="C")
+        self.u, self.offset = np.zeros(u.shape), np.zeros(len(self.f))
 
-    def result(self, refresh: bool) -> Solution:
+    def result(self, refresh: bool) -> Solution | PackedColumns:
         """Return where the columns stand, with the shape of the labels; the field anew where asked for."""
         shape, u = self.problem.shape, self.u.reshape(self.problem.shape)
         if refresh:
@@ -69,10 +74,11 @@ class KernelColumns:
         return scores
 
     @staticmethod
-    def whole_field(problem: Problem) -> tuple[Array, Array]:
-        """Return K(Y∘mass), as the field and as the scores of all samples at a bound of −1."""
-        field = product_of_alike(problem.gram, np.asarray(problem.Y * problem.mass))
-        return field, field
+    def at_start(problem: Problem) -> tuple[Solution | PackedColumns, float]:
+        """Return u = 0 with the field of Y∘mass, and the first λ."""
+        field = product_of_alike(problem)
+        u, offset = np.zeros(problem.shape), np.zeros(problem.shape[1:])
+        return Solution(u, field, offset, np.zeros(problem.shape)), first_lambda(problem, field)
 
     def begin(self) -> None:
         """Put all samples at the bound; with an intercept, of the larger class the worst ones only."""
@@ -105,7 +111,7 @@ class KernelColumns:
         # comes after the other then, and the threads share the rows.
         workers = (settings.threads or parallel.available()) if self.problem.gram.matrix is not None else 1
         stop_all = partial(stop.fill, True)
-        ends_soon = len(self.start) <= parallel.QUICK
+        ends_soon = len(self.problem.Y) <= parallel.QUICK
         share: Share = partial(for_all, workers=workers, stop=None if ends_soon else stop_all)
         with stopped_in_time(stop_all):
             solved = self._solve_some(settings, workers, share, stop)
@@ -244,31 +250,54 @@ def _follow(gram: Gram, index: np.ndarray, steps: np.ndarray, f: np.ndarray) -> 
             follow(rows, where, steps[a:b], f)
 
 
-def product_of_alike(gram: Gram, V: np.ndarray) -> np.ndarray:
-    """Return K V in float64, V having few different rows: those of K of alike samples are summed once.
+def product_of_alike(problem: Problem) -> np.ndarray:
+    """Return K(Y∘mass) in float64: rows of K of alike samples are summed once.
 
-    Labels are such a V: samples of one class and one fold are alike in all columns. Where many rows differ,
-    as with weights, it is the product itself.
+    Samples of one class and one fold are alike in all columns. Where many differ, as with weights, it is the
+    product itself.
 
     Examples
     --------
-    >>> gram, V = Gram.from_matrix(np.array([[2.0, 1.0], [1.0, 2.0]])), np.array([[1.0, 0.0], [1.0, 0.0]])
-    >>> product_of_alike(gram, V)
+    >>> gram = Gram.from_matrix(np.array([[2.0, 1.0], [1.0, 2.0]]))
+    >>> product_of_alike(Problem(gram, np.array([[1, 0], [1, 0]])))
     array([[3., 0.],
            [3., 0.]])
     """
     from .advance import add_kinds
 
-    columns = np.ascontiguousarray(V.reshape(len(V), -1))
-    rows = columns.view(f"V{columns.strides[0]}").ravel()
-    _, first, kind = np.unique(rows, return_index=True, return_inverse=True)
-    kinds = columns[first]
-    if len(kinds) > columns.shape[1] + len(V) // 100:
-        return np.asarray(gram.accurate_product(V), dtype=np.float64)
-    sums = np.asarray(gram.accurate_product(np.eye(len(kinds), dtype=V.dtype)[kind]), dtype=np.float64).T
-    out = np.empty((columns.shape[1], len(V)))
-    add_kinds(kinds, np.ascontiguousarray(sums), out)  # in an order of their own: BLAS has many
-    return out.T.reshape(V.shape, order="A")
+    kinds, sums = sums_of_kinds(problem)
+    if kinds is None:
+        return sums
+    out = np.empty((kinds.shape[1], len(problem.Y)))
+    add_kinds(kinds, sums, out)  # in an order of their own: BLAS has many
+    return out.T.reshape(problem.shape, order="A")
+
+
+def sums_of_kinds(problem: Problem) -> tuple[np.ndarray | None, np.ndarray]:
+    """Return the different rows of Y∘mass, and the sums of the rows of K of each: none, and K(Y∘mass)."""
+    kinds, kind = _alike(problem)
+    if kinds is None:
+        product = problem.gram.accurate_product(np.asarray(problem.Y * problem.mass))
+        return None, np.asarray(product, dtype=np.float64)
+    members = np.eye(len(kinds), dtype=problem.Y.dtype)[kind]
+    sums = np.asarray(problem.gram.accurate_product(members), dtype=np.float64)
+    return kinds, np.ascontiguousarray(sums.T)
+
+
+def _alike(problem: Problem) -> tuple[np.ndarray | None, np.ndarray]:
+    """Return the different rows of Y∘mass and which of them each sample has, found out once."""
+    known: tuple[np.ndarray | None, np.ndarray] | None = problem.__dict__.get("_kinds")
+    if known is None:
+        n = len(problem.Y)
+        weighted = problem.sample_weight is not None
+        values = problem.Y * problem.mass if weighted else np.asarray(problem.Y, dtype=np.int8)
+        columns = np.ascontiguousarray(values.reshape(n, -1))
+        rows = columns.view(f"V{columns.strides[0]}").ravel()
+        _, first, kind = np.unique(rows, return_index=True, return_inverse=True)
+        few = len(first) <= columns.shape[1] + n // 100
+        known = columns[first].astype(np.float64) if few else None, kind
+        problem.__dict__["_kinds"] = known
+    return known
 
 
 def balanced(direction: np.ndarray, field: np.ndarray) -> np.ndarray:

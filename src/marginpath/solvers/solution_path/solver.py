@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, cast
 
-import numpy as np
 import scipy.sparse as sp
 
 from ...arrays import Array
@@ -13,10 +12,11 @@ from ...gram.base import Gram
 from ...problem import Problem
 from ...schedules import GeometricDecay, Schedule, box_size
 from ..base import State
-from ..starting import check_settings, first_lambda, require_numpy, require_zero
+from ..starting import check_settings, require_numpy, require_zero
 from .feature_columns import FeatureColumns
 from .few_columns import FewColumns, has_few
-from .kernel_columns import KernelColumns
+from .kernel_columns import KernelColumns, Solution
+from .packed import PackedColumns
 
 #: Rows up to which kernel values are computed from features: they are solved on faster, late in a path.
 FEW = 8192
@@ -31,12 +31,39 @@ class SolutionPathState(State):
 
     The field is K(Y∘u) in float64, and over features Xᵀ(Y∘u). At the start, where u = 0, it is that of
     Y∘mass: minus that of all samples at a bound of 1.
+
+    Of columns of few samples the numbers that are known are ``packed``, and the arrays with zeros for all
+    others are made when they are asked for.
     """
 
     field: Array
     offset: Array
     start: float
     size: float
+
+    @classmethod
+    def of(cls, solution: Solution | PackedColumns, **rest: Any) -> SolutionPathState:
+        """Return the state of a solution."""
+        state = object.__new__(cls)
+        for name, value in {**rest, **solution.of_state}.items():
+            object.__setattr__(state, name, value)
+        return state
+
+    def __getattr__(self, name: str) -> Array:
+        """Make an array from what is packed."""
+        if name not in ("u", "scores", "field") or self.packed is None:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")
+        object.__setattr__(self, name, self.packed.whole(name))
+        return self.__dict__[name]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the arrays: what is packed goes into no file."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @property
+    def column_shape(self) -> tuple[int, ...]:
+        """() or (k,)."""
+        return tuple(self.offset.shape)
 
     def weights(self, gram: Gram) -> Array | None:
         """Return the field over features."""
@@ -117,17 +144,8 @@ class SolutionPath:
         require_zero(self, start)
         require_numpy("SolutionPath", problem.gram)
         problem = self._solved_on(problem)
-        field, scores = self._columns_of(problem).whole_field(problem)
-        return SolutionPathState(
-            t=0,
-            u=np.zeros(problem.shape),
-            scores=np.zeros(problem.shape),
-            bound=problem.box_size(0.0),
-            field=field,
-            offset=np.zeros(problem.shape[1:]),
-            start=first_lambda(problem, scores),
-            size=0.0,
-        )
+        solution, start = self._columns_of(problem).at_start(problem)
+        return SolutionPathState.of(solution, t=0, bound=problem.box_size(0.0), start=start, size=0.0)
 
     def step(self, problem: Problem, state: SolutionPathState) -> SolutionPathState:
         """Raise the bound to b_{t+1}, and go to the solution there."""
@@ -140,7 +158,7 @@ class SolutionPath:
             columns.begin()
         columns.solve(self, t)
         solution = columns.result(refresh=t % self.refresh == 0)
-        return SolutionPathState(t=t, bound=bound, start=state.start, size=size, **solution._asdict())
+        return SolutionPathState.of(solution, t=t, bound=bound, start=state.start, size=size)
 
     def _solved_on(self, problem: Problem) -> Problem:
         """Return the problem on the matrix that is solved on: of few features' rows, their kernel values."""
