@@ -38,7 +38,7 @@ STEPS = {"coordinate": 100, "inertial": 1000, "gradient": 3000}
 _GAP, _COARSE_GAP = 1e-3, 1e-2  # over the objective, of every step; by landmarks, and over many features
 _PROOF_COLUMNS = 200  # of steps that are the best of some column: pairs of classes are many
 _PROOF_ENTRIES = 2e7  # of these columns
-_PROOF_NUMBERS = 1e8  # entries times columns that are multiplied to prove bounds on the margin
+_PROOF_NUMBERS = 1e9  # entries times columns that are multiplied to prove bounds on the margin
 
 
 @dataclass(frozen=True)

@@ -259,9 +259,8 @@ def product_of_alike(problem: Problem) -> np.ndarray:
     Examples
     --------
     >>> gram = Gram.from_matrix(np.array([[2.0, 1.0], [1.0, 2.0]]))
-    >>> product_of_alike(Problem(gram, np.array([[1, 0], [1, 0]])))
-    array([[3., 0.],
-           [3., 0.]])
+    >>> product_of_alike(Problem(gram, np.array([1, -1])))
+    array([ 1., -1.])
     """
     from .advance import add_kinds
 

@@ -179,6 +179,7 @@ def sweeps_over(gram: Gram) -> bool:
 
     Examples
     --------
+    >>> import numpy as np
     >>> sweeps_over(Gram.linear(np.ones((10, 2)))), sweeps_over(Gram.linear(np.ones((10_000, 2))))
     (False, True)
     """
