@@ -9,7 +9,7 @@ from naive import svm
 import marginpath as mp
 from marginpath.mapped import Room
 from marginpath.solvers.solution_path import feature_columns, feature_newton
-from marginpath.solvers.solution_path.feature_newton import Point, Rows, solve_rows
+from marginpath.solvers.solution_path.feature_newton import Curvature, Point, Rows, solve_rows
 from marginpath.solvers.solution_path.feature_rows import DenseRows
 
 BOTH = pytest.mark.parametrize("intercept", [False, True])
@@ -204,3 +204,22 @@ def test_features_in_a_file_have_the_bits_of_those_in_memory(newtons, monkeypatc
         paths.append(mp.run(mp.SolutionPath(ratio=3.0), problem, 12))
     assert len(newtons) > 0
     np.testing.assert_array_equal(paths[0].last.u, paths[1].last.u)
+
+
+def test_features_that_are_equal_are_solved_at_any_C(rng):
+    """One-hot columns, of which some are others, and of which every block sums to 1."""
+    blocks = [np.eye(3)[a] for a in rng.integers(0, 3, (3, 9000))]
+    X = np.concatenate([*blocks, blocks[0]], axis=1)
+    y = np.where(rng.random(9000) < 0.02, 1, -1)
+    problem = mp.Problem(mp.Gram.linear(X), y, intercept=True)
+    path = mp.run(mp.SolutionPath(ratio=1e3, tol=0.01, rounds=5), problem, 6)
+    assert np.all(np.isfinite(path.last.u))
+    assert np.all(np.isfinite(path.last.scores))
+
+
+def test_a_direction_is_found_beside_curvatures_that_1_is_lost_in(rng):
+    X = np.repeat(rng.standard_normal((40, 2)), 2, axis=1)
+    for sigma in 10.0 ** np.arange(0, 26, 2):
+        way, turn = Curvature(X).direction(np.ones(40, dtype=bool), np.ones(4), 1.0, sigma, True)
+        assert np.all(np.isfinite(way))
+        assert np.isfinite(turn)

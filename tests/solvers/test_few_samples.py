@@ -226,6 +226,18 @@ def test_arrays_of_a_packed_state_are_made_when_asked_for():
         state.gap  # noqa: B018
 
 
+def test_a_state_goes_on_where_columns_lie_otherwise(rng):
+    """How many columns have a question in common is a hint, which tells no problems apart."""
+    X, half = rng.standard_normal((60, 3)), np.arange(60) % 2
+    y = np.sign(X[:, 0] + 0.3 * rng.standard_normal(60))
+    Y = np.column_stack([y, half * y, y, (1 - half) * y])
+    gram = mp.Gram.from_kernel(X, mp.Gaussian(1.0))
+    alone, pairs = (mp.Problem(gram, Y, intercept=True, together=together) for together in (1, 2))
+    whole = mp.run(mp.SolutionPath(), alone, 12)
+    path = mp.resume(mp.run(mp.SolutionPath(), alone, 6), pairs, 6)
+    np.testing.assert_allclose(path.last.u, whole.last.u, atol=1e-12)
+
+
 def test_rows_that_are_watched_twice_count_once():
     """As those that a bootstrap holds out; masks and numbers from the end will do."""
     once = problem_of_pairs()

@@ -53,6 +53,25 @@ def test_a_score_that_is_better_by_luck_is_not_waited_for():
         assert not stops((means - 0.3 * (means > 0.6))[:, None] + folds, hinge, C)  # 0.5 is where they begin
 
 
+def test_a_score_that_never_changes_is_waited_for_much_longer():
+    for C in (10.0 ** np.arange(-1, 9), np.append(0, 10.0 ** np.arange(9))):
+        for end in range(2, 11):
+            assert stops(np.zeros(end), np.ones(end), C[:end], chance=-np.inf) == (
+                C[end - 1] >= 1e8 * C[C > 0][0]
+            )
+    falling = np.append(np.ones(9), 0.98)
+    assert not stops(np.zeros(10), falling, 10.0 ** np.arange(10))
+
+
+@pytest.mark.parametrize("scoring", ["f1", "balanced_accuracy"])
+def test_a_plateau_at_the_start_is_no_end_whatever_is_scored(rng, scoring):
+    """A quarter of the samples are on nine islands: at a small C all are given to the sea."""
+    X = rng.uniform(0, 6, (900, 2))
+    y = np.all(X.astype(int) % 2 == 0, axis=1).astype(int)
+    clf = mp.MarginPathClassifier(scoring=scoring, random_state=0).fit(X, y)
+    assert clf.score(X, y) > 0.9
+
+
 @pytest.mark.parametrize("weight", [None, np.full(90, 3.0)])
 def test_chance_is_two_standard_errors_above_the_largest_class(rng, weight):
     gram, y = mp.Gram.from_kernel(rng.standard_normal((90, 2)), mp.Gaussian(1.0)), np.arange(90) % 3 // 2

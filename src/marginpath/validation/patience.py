@@ -19,6 +19,7 @@ _AS_LOW = 1.01  # times the least loss is as good as that
 _LONGER = 10.0  # times as long, while nothing is learned …
 _NO_HIGHER = 1.1  # … and the loss is not over so many times its least
 _AS_HIGH = 0.1  # standard errors below the best score are as good as that
+_NEVER = 1e8  # times the bound of the first step: a score that is the same until then will not change
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Patience:
     luck: the factor is ten times as large then. Classes that alternate, as the fields of a chessboard do, are
     told apart from a C on that is a hundred times the first, and more. Where there is nothing to learn, noise
     is: the loss rises, and by 10 % it is too late.
+
+    A score that is still the first one is waited for until 1/λ has grown by 10⁸ without a lower loss.
 
     The path observes ``scores``, ``hinge`` and ``bound``. The factors were chosen on 144 paths of two classes
     and 51 of more in pairs, of some thirty sets at three to seven widths; what is luck and what is chance, on
@@ -75,17 +78,21 @@ class Patience:
         if size[-1] < _LOSS_GROWTH * size[lowest]:
             return np.zeros(problem.shape[1:], dtype=bool)
         scores = scores.reshape(len(scores), -1)
-        if scores.mean(axis=1).max() <= self.chance:
+        mean, begun = scores.mean(axis=1), size > 0
+        left = begun & (mean != mean[begun.argmax()])
+        if not left.any():
+            never = size[-1] >= _NEVER * max(size[lowest], size[begun.argmax()]) > 0
+            return np.full(problem.shape[1:], never)
+        if mean.max() <= self.chance:
             growth = self.growth * (_LONGER if loss[-1] <= _NO_HIGHER * loss.min() else 1)
             return NoImprovement("scores", growth)(problem, state, path)
-        since = size[_as_good_as_best(scores)]
+        since = size[max(_as_good_as_best(scores), int(left.argmax()))]
         is_long = size[-1] > since and size[-1] >= self.growth * since
         return NoImprovement("scores", self.growth)(problem, state, path) | is_long
 
 
 def _as_good_as_best(scores: np.ndarray) -> int:
-    """Return the first step past the plateau at the start whose score differs from the best by luck."""
+    """Return the first step whose score differs from the best by luck."""
     mean = scores.mean(axis=1)
     best = int(mean.argmax())
-    near = mean >= mean[best] - _AS_HIGH * standard_error(scores[best])
-    return max(int(np.argmax(near)), int(np.argmax(mean != mean[0])))
+    return int(np.argmax(mean >= mean[best] - _AS_HIGH * standard_error(scores[best])))

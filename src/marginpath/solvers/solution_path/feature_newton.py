@@ -26,6 +26,7 @@ _SPARE = 0.5  # of the gap asked for, what the rows that are worked on may keep
 _FIRST, _LARGER = 1.0, 10.0  # σ, over the largest |z_i|, and its factor from step to step
 _PROXIMAL, _NEWTON = 6, 40  # steps at most: proximal ones, and of Newton's method for each
 _INNER = 1e-3  # of the gap, how far v may be from Xᵀz, and Σ z_i from 0, after a proximal step
+_ROUNDED = 1e-14  # of the largest curvature, what every feature has at least: 1 may be lost beside it
 _RIDGE = 0.1  # rows more in the curvature of β, which has none where no row is between its bounds
 _FLAT = 0.1  # of a slope, what a search along a line leaves of it
 _HALVINGS = 40
@@ -70,7 +71,10 @@ def newton_column(group: Any, j: int, rows: DenseRows | SparseRows, start: Point
     rest = _field_of(rows, z), float(np.sum(z)), bool(group.rho[j] > 0)
     part, primal = rows.X if len(index) == len(z) else rows.take(index).X, start.v @ start.v / 2 + loss
     own = Rows(part, signs, low, high, *rest)
-    end = solve_rows(own, start._replace(z=begin), _SPARE * group.tol * primal, group.stopped)
+    try:
+        end = solve_rows(own, start._replace(z=begin), _SPARE * group.tol * primal, group.stopped)
+    except np.linalg.LinAlgError:  # of numbers that are too large, or not finite
+        return True
     if np.all(np.isfinite(end.v)):
         z[index] = end.z
         group.u[:, j], group.w[:, j], group.offset[j], group.total[j] = y * z, end.v, end.offset, np.sum(z)
@@ -178,7 +182,8 @@ class Curvature:
         matrix, d = sigma * self.matrix, len(slope)
         matrix[:d, d] *= tied
         matrix[d, :d] *= tied
-        matrix[np.diag_indices(d)] += 1
+        own = np.diag_indices(d)
+        matrix[own] += max(1.0, _ROUNDED * float(np.max(matrix[own], initial=0)))
         matrix[d, d] += sigma * _RIDGE
         way = np.linalg.solve(matrix, np.append(-slope, excess))
         return way[:d], float(way[d])

@@ -34,7 +34,9 @@ class FewColumns(KernelColumns):
     def __init__(self, problem: Problem, state: Any, bound: np.ndarray) -> None:
         self.problem, self.layout = problem, layout_of(problem)
         self.bound, self.before = (np.atleast_1d(b).astype(np.float64) for b in (bound, state.bound))
-        packed = state.packed or pack(self.layout, problem, state)
+        known = state.packed
+        is_ours = known is not None and known.layout.is_like(self.layout)
+        packed = known if is_ours else pack(self.layout, problem, state)
         self.packed_start, self.fields = packed.u, packed.fields.copy()
         self.outside, self.offset = packed.outside.copy(), np.zeros(self.layout.columns)
         self.packed_u = np.zeros(len(packed.u))

@@ -37,6 +37,15 @@ class Layout(NamedTuple):
         """How many columns there are."""
         return (len(self.ends) - 1) * self.together
 
+    def is_like(self, other: Layout) -> bool:
+        """Whether the numbers of another layout lie as these do."""
+        if self is other:
+            return True
+        return self.together == other.together and all(
+            np.array_equal(getattr(self, name), getattr(other, name))
+            for name in ("ends", "samples", "signed", "watched", "begins")
+        )
+
     def empty(self) -> tuple[np.ndarray, np.ndarray]:
         """Return arrays for numbers of own samples and of watched ones."""
         return np.empty(len(self.signed)), np.empty((self.columns // self.lists, len(self.watched)))
