@@ -84,7 +84,8 @@ class FeatureColumns:
         self.u = carried(self.u, self.mass, self.before, self.bound)
         stop, mean = threading.Event(), float(np.mean(self.problem.gram.diagonal))
         # At small C the second moves the intercept by 1 where all samples move; in an empty box none does.
-        weak = _over(np.ones_like(self.bound), self.bound * np.atleast_1d(self.problem.total_mass))
+        total = self.bound * np.atleast_1d(self.problem.total_mass)
+        weak = np.divide(1, total, out=np.zeros_like(total), where=total > 0)
         rho = np.maximum(0.1 * mean, weak) * self.problem.intercept
         field = self.rows.field(np.multiply(self.y, self.u, dtype=self.rows.dtype, casting="same_kind"))
 
@@ -271,11 +272,6 @@ class _Group:
             relative = np.where(primal > 0, (primal - dual) / primal, 0)
             untied = np.where(total > 0, np.abs(self.total) / total, 0) * (self.rho > 0)
         return np.asarray(np.maximum(relative, untied))
-
-
-def _over(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return x / y, and 0 where y is not over 0."""
-    return np.asarray(np.divide(x, y, out=np.zeros_like(x), where=y > 0))
 
 
 def _filled(x: np.ndarray, more: int) -> np.ndarray:

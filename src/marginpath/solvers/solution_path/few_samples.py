@@ -113,6 +113,15 @@ def empty_desk(m: int) -> Any:
 
 
 @compiled
+def desk_for(few: Any, first: int, last: int) -> Any:
+    """Return memory for the largest of the questions first to last."""
+    largest = 0
+    for q in range(first, last):
+        largest = max(largest, few.ends[q + 1] - few.ends[q])
+    return empty_desk(largest)
+
+
+@compiled
 def cleared(desk: Any, few: Any, q: int) -> Any:
     """Return the desk for question q: as long as it needs, no row known, and nobody beyond its samples."""
     inside, known, squares, y, low, high, z, f, z0, f0, up, down, gain, lane, steps, moved = desk
@@ -218,10 +227,7 @@ def advance_few(
     Where pair steps take too long, a column is left as it is then, under its new bound, and not marked as
     solved.
     """
-    largest = 0
-    for q in range(first, last):
-        largest = max(largest, few.ends[q + 1] - few.ends[q])
-    desk = empty_desk(largest)
+    desk = desk_for(few, first, last)
     for q in range(first, last):
         own = cleared(desk, few, q)
         for c in range(end - 1, begin - 1, -1):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .few_samples import cleared, empty_desk, follow_watched
+from .few_samples import cleared, desk_for, follow_watched
 from .part import compiled
 
 
@@ -16,10 +16,7 @@ def begin_few(few: Any, first: int, last: int, begin: int, end: int, duals: Any)
 
     Both classes weigh the same then: as ``kernel_columns.balanced``. The fields are those of Y∘mass at first.
     """
-    largest = 0
-    for q in range(first, last):
-        largest = max(largest, few.ends[q + 1] - few.ends[q])
-    desk = empty_desk(largest)
+    desk = desk_for(few, first, last)
     for q in range(first, last):
         own = cleared(desk, few, q)
         for c in range(begin, end):
