@@ -48,6 +48,22 @@ def test_sweeps_keep_their_field_while_the_bound_rises(client, samples):
     assert np.array_equal(last.u, again.u)
 
 
+def test_numbers_that_travelled_to_any_byte_have_the_same_product(samples):
+    from marginpath.gram.cluster.faults import at_home
+    from marginpath.gram.cluster.rows import _product, _transposed_product
+
+    X, Y = samples
+    expected = _transposed_product([X], [Y], accurate=False), _product([X], X[:D, :3])[0]
+    for byte in range(9):
+        there, labels, W = (at_byte(byte, A) for A in (X, Y, X[:D, :3]))
+        assert np.array_equal(expected[0], at_home(_transposed_product, [there], [labels], accurate=False))
+        assert np.array_equal(expected[1], at_home(_product, [there], W=W)[0])
+
+
+def at_byte(byte, A):
+    return np.frombuffer(bytes(byte) + A.tobytes(), dtype=A.dtype, offset=byte).reshape(A.shape)
+
+
 @pytest.mark.heavy
 def test_a_round_never_raises_the_dual_objective(client, samples):
     """Also where all shards hold the same samples, the worst case for adding up their steps."""

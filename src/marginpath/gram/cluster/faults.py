@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError
+from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from ...extras import require
 
@@ -29,8 +33,38 @@ def spread(client: Any, function: Any, *arguments: Iterable[Any], **shared: Any)
     with large_graphs():
         # map knows a large keyword argument by its bare name, which is the same in every call.
         sent = {k: client.submit(itself, v, pure=False) if _large(v) else v for k, v in shared.items()}
-        started: list[Any] = client.map(function, *arguments, pure=False, **sent)
+        work = partial(at_home, function)
+        started: list[Any] = client.map(work, *arguments, key=function.__name__, pure=False, **sent)
     return started
+
+
+def at_home(function: Callable[..., Any], *arguments: Any, **shared: Any) -> Any:
+    """Call a function on a worker, with arrays whose numbers lie where numbers of their size do.
+
+    What has travelled lies at any byte. NumPy copies such an array for a product, in an order of its own, and
+    with the order the last bits change.
+    """
+    return function(*map(aligned, arguments), **{name: aligned(value) for name, value in shared.items()})
+
+
+def aligned(value: Any) -> Any:
+    """Return arrays, and what holds them, with all numbers where numbers of their size lie.
+
+    Examples
+    --------
+    >>> travelled = np.frombuffer(bytes(17), dtype=np.float64, offset=1)
+    >>> travelled.flags.aligned, aligned([travelled])[0].flags.aligned
+    (False, True)
+    """
+    if isinstance(value, np.ndarray):
+        return np.require(value, requirements="A")
+    if type(value) in (list, tuple):
+        return type(value)(map(aligned, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        own = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+        moved = {name: aligned(part) for name, part in own.items()}
+        return replace(value, **moved) if any(moved[name] is not own[name] for name in own) else value
+    return value
 
 
 def large_graphs() -> Any:
