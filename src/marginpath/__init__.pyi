@@ -36,7 +36,7 @@ from .path.stopping import APriori, CertifiedMargin, Discrepancy, LeaveOneOut, N
 from .plotting import CompressionDisplay, MarginDisplay, PathDisplay, RegressionPathDisplay
 from .problem import Problem, RegressionProblem
 from .regularizers import ElasticNet, Ridge
-from .schedules import Constant, GeometricDecay, LogDecay, PowerDecay
+from .schedules import Constant, GeometricDecay, LogDecay, LongThenShort, PowerDecay
 from .solvers import (
     ClusterSweeps,
     CoordinateDescent,
@@ -101,6 +101,7 @@ __all__ = [
     "LinearMarginPathRegressor",
     "LogDecay",
     "Logistic",
+    "LongThenShort",
     "MarginDisplay",
     "MarginPathClassifier",
     "MarginPathRegressor",

@@ -80,6 +80,47 @@ class GeometricDecay:
 
 
 @dataclass(frozen=True)
+class LongThenShort:
+    """The schedule that divides λ by ``long`` up to step ``turn``, and by ``short`` from then on.
+
+    For a path of which is known where it is worth a closer look.
+
+    Parameters
+    ----------
+    first : float
+        λ_1.
+    long, short : float
+        What λ is divided by at a step.
+    turn : int
+        The last step of the long ones.
+    end : int, optional
+        The step after which there is nothing more to look for, which a schedule by itself does not mind.
+
+    Examples
+    --------
+    >>> schedule = LongThenShort(8.0, long=4.0, short=2.0, turn=2)
+    >>> [schedule(t) for t in range(1, 5)]
+    [8.0, 2.0, 1.0, 0.5]
+    """
+
+    first: float
+    long: float
+    short: float
+    turn: int
+    end: int | None = None
+
+    def __post_init__(self) -> None:
+        require_positive("first", self.first)
+        for ratio in (self.long, self.short):
+            if not 1 < ratio < math.inf:
+                raise ValueError(f"long and short must be finite numbers over 1, got {ratio!r}.")
+
+    def __call__(self, t: int) -> float:
+        """Return λ_t."""
+        return self.first * self.long ** (1 - min(t, self.turn)) * self.short ** -max(0, t - self.turn)
+
+
+@dataclass(frozen=True)
 class Constant:
     """The schedule λ_t = λ: a fixed problem instead of a diagonal process.
 

@@ -304,7 +304,7 @@ def test_words_that_are_written_down_twice_agree():
     from marginpath.app.modelfile import KEEP
     from marginpath.estimators.choices import CHOICES
     from marginpath.tables import kinds
-    from marginpath.validation.cross_validation import SELECTIONS
+    from marginpath.validation.selection import SELECTIONS
 
     assert (*CHOICES, "none") == options.STOPPING
     assert options.SELECTIONS == SELECTIONS

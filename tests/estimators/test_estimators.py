@@ -187,7 +187,9 @@ def test_width_chosen_too(moons):
     assert fitted.gamma_ in fitted.width_results_["param_gamma"]
     row = np.flatnonzero((table["param_gamma"] == fitted.gamma_) & (table["param_step"] == fitted.step_))
     assert table["mean_test_score"][row[0]] == table["mean_test_score"].max()
-    plain = mp.MarginPathClassifier(gamma=fitted.gamma_, **settings).fit(X, y)
+    settings |= {"gamma": fitted.gamma_, "schedule": fitted.schedule_}
+    plain = mp.MarginPathClassifier(**settings).fit(X, y)
+    assert plain.n_iter_ == fitted.n_iter_
     close(decisions(fitted, X), decisions(plain, X), 1e-6)
 
 

@@ -52,6 +52,7 @@ def folder(tmp_path, monkeypatch):
     """Let files lie there, and few rows be swept over as many are."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr("marginpath.solvers.solution_path.solver.FEW", 256)
+    monkeypatch.setattr("marginpath.gram.choose._SWEPT", 256)
     monkeypatch.setattr("marginpath.gram.features._ROWS", 128)
     return tmp_path
 
@@ -139,7 +140,7 @@ def test_the_logger_tells_of_the_file_and_how_far_it_is(moons, folder, caplog):
     with caplog.at_level(logging.INFO, "marginpath"):
         there, _ = there_and_here(*moons)
     lines = [line for line in caplog.messages if "eatures" in line]
-    size = f"{4 * 1000 * len(there.landmarks_) / 1e9:.3g} GB"
+    size = f"{2 * 1000 * len(there.landmarks_) / 1e9:.3g} GB"
     assert lines[0].startswith(f"The features of 1,000 samples take {size}, more than memory has room for")
     assert lines[0].endswith(f"they lie in a file in {folder}.")
     assert lines[1] == "Features are made of 128 of 1,000 rows."

@@ -13,7 +13,8 @@ from sklearn.kernel_approximation import Nystroem
 import marginpath as mp
 from marginpath import parallel
 from marginpath.gram.choose import choose_gram, landmarks_for
-from marginpath.gram.landmarks import _DEPENDENT, _cholesky, _row_by_row, choose_landmarks, landmark_gram
+from marginpath.gram.landmarks import landmark_gram
+from marginpath.gram.pivots import _DEPENDENT, _cholesky, _row_by_row, choose_landmarks
 
 strict = pytest.importorskip("array_api_strict")
 

@@ -7,6 +7,7 @@ import pytest
 from naive import svm
 
 import marginpath as mp
+from marginpath.gram.scaled import Scaled
 from marginpath.mapped import Room
 from marginpath.solvers.solution_path import feature_columns, feature_newton
 from marginpath.solvers.solution_path.feature_newton import Curvature, Point, Rows, solve_rows
@@ -48,7 +49,7 @@ def newtons(monkeypatch):
 def test_some_steps_reach_the_gap_from_anywhere(intercept, C):
     X, y = overlapping()
     low, high = np.where(y > 0, -C, 0.0), np.where(y > 0, 0.0, C)
-    rows = Rows(X, y, low, high, np.zeros(X.shape[1]), 0.0, intercept)
+    rows = Rows(Scaled.of(X), y, low, high, np.zeros(X.shape[1]), 0.0, intercept)
     start = Point((low + high) / 2, np.ones(X.shape[1]), 0.0)
     scale = C * len(y)
     z, v, offset = solve_rows(rows, start, 1e-6 * scale)
@@ -168,7 +169,7 @@ def test_rows_that_nearly_all_move_are_taken_after_some_more_rounds(newtons, mon
 def test_curvature_follows_the_rows_between_their_bounds(monkeypatch):
     monkeypatch.setattr(feature_newton, "_PIECE", 20)
     X, _ = overlapping(n=50)
-    rng, curvature = np.random.default_rng(0), feature_newton.Curvature(X.astype(np.float32))
+    rng, curvature = np.random.default_rng(0), feature_newton.Curvature(Scaled.of(X.astype(np.float32)))
     for share in (0.5, 0.6, 0.55, 0.1, 0.0, 1.0):
         free = rng.uniform(size=50) < share
         slope, excess, sigma = rng.standard_normal(5), 0.3, 7.0
@@ -184,7 +185,7 @@ def test_no_array_is_as_large_as_the_features_in_float64():
     X = rng.standard_normal((40_000, 64)).astype(np.float32)
     y = np.where(X[:, 0] + rng.standard_normal(len(X)) > 0, 1.0, -1.0)
     low, high = np.where(y > 0, -10.0, 0), np.where(y > 0, 0, 10.0)
-    rows = Rows(X, y, low, high, np.zeros(64), 0.0, True)
+    rows = Rows(Scaled.of(X), y, low, high, np.zeros(64), 0.0, True)
     start = Point((low + high) / 2, np.zeros(64), 0.0)
     solve_rows(rows, start, 1e-2)  # compiled
     tracemalloc.start()
@@ -220,6 +221,6 @@ def test_features_that_are_equal_are_solved_at_any_C(rng):
 def test_a_direction_is_found_beside_curvatures_that_1_is_lost_in(rng):
     X = np.repeat(rng.standard_normal((40, 2)), 2, axis=1)
     for sigma in 10.0 ** np.arange(0, 26, 2):
-        way, turn = Curvature(X).direction(np.ones(40, dtype=bool), np.ones(4), 1.0, sigma, True)
+        way, turn = Curvature(Scaled.of(X)).direction(np.ones(40, dtype=bool), np.ones(4), 1.0, sigma, True)
         assert np.all(np.isfinite(way))
         assert np.isfinite(turn)

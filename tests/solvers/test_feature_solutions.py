@@ -12,8 +12,9 @@ from sklearn.svm import SVC
 import marginpath as mp
 from marginpath import parallel
 from marginpath.gram.linear import RUN, interleaved_blocks, interleaved_rows
+from marginpath.gram.scaled import Scaled, in_16_bits
 from marginpath.solvers.solution_path.feature_rows import DenseRows
-from marginpath.solvers.solution_path.sweeping import step_in_blocks
+from marginpath.solvers.solution_path.sweeping import Blocks, step_in_blocks
 
 KINDS = pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 BOTH = pytest.mark.parametrize("intercept", [False, True])
@@ -179,8 +180,10 @@ def test_blocks_are_interleaved_rows(n, d, shape, rng):
 
 @pytest.mark.parametrize(("n", "k"), [(1, 1), (7, 2), (150, 3), (301, 5)])
 @pytest.mark.parametrize("passes", [1, 3])
-def test_a_sweep_is_one_exact_step_after_the_other(n, k, passes, rng):
-    X = rng.standard_normal((n, 7))
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_sweep_is_one_exact_step_after_the_other(n, k, passes, whole, rng):
+    numbers, units = rng.integers(-999, 999, (n, 7)).astype(np.int16), np.exp2(rng.integers(-11, -8, 7))
+    X = numbers * units
     Y, mass = rng.choice([-1.0, 1.0], (n, k)), rng.choice([0.0, 0.5, 1.0], (n, k))
     u = -mass * rng.choice([0.0, 0.3, 2.0], (n, k))
     bound, total, offset, rho = np.full(k, 2.0), np.sum(Y * u, axis=0), rng.standard_normal(k), np.ones(k)
@@ -199,20 +202,20 @@ def test_a_sweep_is_one_exact_step_after_the_other(n, k, passes, rng):
                     field[:, j] += step * X[i]
                     tied[j] += step
 
-    swept = np.ascontiguousarray(w.T)
-    settings = bound, total, offset, rho, tol
-    step_in_blocks(order, X, np.sum(X**2, axis=1), grams, RUN, passes, Y, mass, u, *settings, swept)
+    sums = np.ascontiguousarray((w.T / units) if whole else w.T)
+    rows = (numbers, numbers, units**2) if whole else (X, X, np.empty(0))
+    settings = bound, total, offset, rho, tol, units**2 * sums if whole else sums, sums
+    step_in_blocks(order, Blocks(*rows, np.sum(X**2, axis=1), grams, RUN), passes, Y, mass, u, *settings)
     np.testing.assert_allclose(u, expected, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(swept.T, field, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(sums.T * (units[:, None] if whole else 1), field, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(total, tied, rtol=1e-9, atol=1e-9)
 
 
 def test_a_sweep_takes_a_zero_sample_to_its_bound_unless_it_has_no_weight():
     X, Y, mass, u = np.zeros((3, 2)), np.ones((3, 1)), np.array([[1.0], [0.5], [0.0]]), np.zeros((3, 1))
-    settings = np.full(1, 2.0), np.zeros(1), np.zeros(1), np.zeros(1), 0.01
-    steps = step_in_blocks(
-        np.arange(1), X, np.zeros(3), np.zeros((1, 3, 3)), RUN, 3, Y, mass, u, *settings, np.zeros((1, 2))
-    )
+    settings, w = (np.full(1, 2.0), np.zeros(1), np.zeros(1), np.zeros(1), 0.01), np.zeros((1, 2))
+    rows = Blocks(X, X, np.empty(0), np.zeros(3), np.zeros((1, 3, 3)), RUN)
+    steps = step_in_blocks(np.arange(1), rows, 3, Y, mass, u, *settings, w, w)
     assert steps == 2
     np.testing.assert_array_equal(u[:, 0], [-2.0, -1.0, 0.0])
 
@@ -220,11 +223,44 @@ def test_a_sweep_takes_a_zero_sample_to_its_bound_unless_it_has_no_weight():
 @pytest.mark.parametrize(("n", "d", "k"), [(1, 1, 1), (2, 5, 3), (7, 40, 4), (2000, 300, 5), (999, 700, 8)])
 def test_scores_of_dense_rows_are_products(n, d, k, rng):
     X, w = rng.standard_normal((n, d)), rng.standard_normal((d, k))
-    scores = DenseRows(X, np.sum(X**2, axis=1)).scores(w)
+    rows, V = DenseRows(Scaled.of(X), np.sum(X**2, axis=1)), rng.standard_normal((n, k))
+    V[rng.random(n) < 0.5] = 0
+    scores, field = rows.scores(w), rows.field(V)
     assert scores.flags.c_contiguous
+    assert field.flags.c_contiguous
     np.testing.assert_allclose(scores, X @ w, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(field, X.T @ V, rtol=1e-11, atol=1e-11)
     with parallel.limited(3):
-        assert DenseRows(X, np.sum(X**2, axis=1)).scores(w).tobytes() == scores.tobytes()
+        assert rows.scores(w).tobytes() == scores.tobytes()
+        assert rows.field(V).tobytes() == field.tobytes()
+
+
+@pytest.mark.parametrize(("n", "d", "k"), [(1, 1, 1), (7, 40, 4), (2000, 300, 5)])
+def test_rows_in_16_bits_have_the_products_of_what_they_stand_for(n, d, k, rng):
+    X = in_16_bits(rng.standard_normal((n, d)).astype(np.float32))
+    w, V = rng.standard_normal((d, k)).astype(np.float32), rng.standard_normal((n, k)).astype(np.float32)
+    rows, wide = DenseRows(X, np.sum(X[:] ** 2, axis=1)), X[:].astype(np.float64)
+    np.testing.assert_allclose(rows.scores(w), wide @ w, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(rows.field(V), wide.T @ V, rtol=1e-4, atol=1e-3)
+    np.testing.assert_array_equal(rows.take(np.array([0])).X[:], X[:1])
+    np.testing.assert_allclose(rows.gram(), wide @ wide.T, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_sweeps_that_read_rounded_rows_find_the_solution_of_the_rows_themselves(intercept, monkeypatch):
+    X, y = overlapping(600)
+    X = X.astype(np.float32)
+    problem = mp.Problem(mp.Gram.linear(X), in_folds(y), intercept=intercept)
+    assert problem.gram.rounded is not None
+    path = mp.run(mp.SolutionPath(tol=1e-3), problem, 20, observe=["gap"])
+    assert np.max(path["gap"][1:]) <= 1e-3
+    monkeypatch.setattr(problem.gram, "rounded", None)
+    exact = mp.run(mp.SolutionPath(tol=1e-3), problem, 20).last
+    assert path.last.u.tobytes() != exact.u.tobytes()
+    rounded, exact = (
+        float(np.sum(-u) - np.sum((X.T @ (y * u)) ** 2) / 2) for u in (path.last.u[:, -1], exact.u[:, -1])
+    )
+    assert rounded == pytest.approx(exact, rel=2e-3)
 
 
 def test_groups_of_columns_begin_a_step_in_the_same_order(monkeypatch):

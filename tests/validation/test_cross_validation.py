@@ -9,8 +9,9 @@ from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedK
 import marginpath as mp
 from marginpath.certificates.bounds import estimated_margin_bounds
 from marginpath.validation.columns import fold_columns
-from marginpath.validation.cross_validation import PathValidation, smoothed
+from marginpath.validation.cross_validation import PathValidation
 from marginpath.validation.proper import log_loss
+from marginpath.validation.selection import smoothed
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,10 @@ from sklearn.preprocessing import StandardScaler
 
 import marginpath as mp
 from marginpath.path.observed import Rows
+from marginpath.validation.columns import OneVsRest
 from marginpath.validation.cross_validation import PathValidation
 from marginpath.validation.patience import Patience
+from marginpath.validation.scores import OutOfFold
 
 
 def stops(scores, hinge, C, **settings):
@@ -145,3 +147,42 @@ def test_a_path_goes_on_past_a_score_that_rests():
     wide = 1 / (2 * mp.default_widths(X[:400])[7] ** 2)
     clf = mp.MarginPathClassifier(gamma=wide, random_state=0).fit(X[:400], noisy)
     assert clf.score(X[400:], y[400:]) > 0.92
+
+
+def judge_of(labels, weight=None):
+    y = np.asarray(labels)
+    splits = [np.arange(len(y))[j::2] for j in range(2)]
+    return OutOfFold(splits, OneVsRest(2), y, np.unique(y), None, weight)
+
+
+def test_decisions_are_beaten_where_many_more_are_lost_than_won():
+    y = np.tile([0, 1], 50)
+    right = np.where(y == 1, 1.0, -1.0)[:, None]
+    judge = judge_of(y)
+    for lost, won, beaten in ((9, 0, False), (10, 0, True), (30, 15, False), (40, 15, True), (0, 20, False)):
+        now, best = right.copy(), right.copy()
+        now[:lost] *= -1
+        best[lost : lost + won] *= -1
+        assert judge.is_beaten(now, best) == beaten, (lost, won)
+
+
+def test_what_has_no_weight_beats_nobody():
+    y = np.tile([0, 1], 50)
+    right, weight = np.where(y == 1, 1.0, -1.0)[:, None], np.ones(100)
+    wrong = right.copy()
+    wrong[:20] *= -1
+    weight[:20] = 0
+    assert judge_of(y).is_beaten(wrong, right)
+    assert not judge_of(y, weight).is_beaten(wrong, right)
+
+
+def test_a_path_ends_early_where_a_step_is_beaten_and_the_loss_is_not_low():
+    C, scores, hinge = [1.0, 2.0, 4.0, 7.0], [0.5, 0.9, 0.8, 0.8], [1.0, 0.5, 0.6, 0.7]
+    rows = Rows(scores=[0.5, *scores], hinge=[1.0, *hinge], bound=[0.0, *C], out_of_fold=list("abcde"))
+    path, problem, asked = SimpleNamespace(rows=rows, solver=None), SimpleNamespace(shape=(9,)), []
+    assert not Patience()(problem, None, path)
+    assert not Patience(is_beaten=lambda now, best: asked.append((now, best)) or False)(problem, None, path)
+    assert asked == [("e", "c")]  # the last step, and that of the best score
+    assert Patience(is_beaten=lambda *_: True)(problem, None, path)
+    rows["bound"][-1] = 5.0  # less than three times that of the least loss
+    assert not Patience(is_beaten=lambda *_: True)(problem, None, path)

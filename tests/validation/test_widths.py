@@ -47,3 +47,14 @@ def test_no_widths():
     data = mp.datasets.gaussian_mixture(n_samples=20)
     with pytest.raises(ValueError, match="at least one width"):
         mp.cross_validate_widths(None, data.X, data.y, [])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_distances_among_some_samples(dtype, rng):
+    X, rows = rng.standard_normal((60, 3)).astype(dtype), np.array([3, 7, 8, 41, 59])
+    part, alone = mp.SquaredDistances(X).among(rows), mp.SquaredDistances(X[rows])
+    assert part.X.tobytes() == X[rows].tobytes()
+    tolerance = 1e-5 if dtype is np.float32 else 1e-12
+    np.testing.assert_allclose(part.gram(0.7).K, alone.gram(0.7).K, rtol=0, atol=tolerance)
+    assert part.gram(0.7).fingerprint == alone.gram(0.7).fingerprint
+    assert part.gram(0.7).K.flags.c_contiguous

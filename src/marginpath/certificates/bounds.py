@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from ..arrays import Array, beside, device, namespace, to_numpy
+from ..arrays import Array, beside, device, namespace, take_columns, to_numpy
 from ..files.records import register
 from ..gram.base import SLACK
 from ..gram.compensated import compensated_product, relative_error
@@ -102,7 +102,7 @@ class MarginProofs:
     steps : array of int (s,)
         The steps with a proof, in order; the first is 0, where w = 0 proves that no margin is under 0.
     lower, upper : arrays (s, k)
-        The bounds proved there, per column.
+        The bounds proved there, per column; those of step 0 in a column that was not looked at.
 
     Examples
     --------
@@ -118,15 +118,28 @@ class MarginProofs:
     upper: np.ndarray
 
     @classmethod
-    def of(cls, problem: Problem, steps: Sequence[int], u: Callable[[int], Array]) -> Self:
-        """Prove by u(step) for each of the steps; one product serves all columns of all of them."""
-        k = problem.shape[1]
-        index = problem.xp.asarray(np.tile(np.arange(k), len(steps)), device=problem.gram.device)
-        repeated = problem.columns(index)
-        columns = [_feasible(_enclosable(problem, u(step))) for step in steps]
+    def of(
+        cls,
+        problem: Problem,
+        steps: Sequence[int],
+        u: Callable[[int], Array],
+        some: np.ndarray | None = None,
+    ) -> Self:
+        """Prove by u(step) for each of the steps; one product serves all columns of all of them.
+
+        ``some``, (s, k), says which columns are looked at at which step; None stands for all of them. All are
+        at the first.
+        """
+        shape = len(steps), problem.shape[1]
+        looked_at = np.ones(shape, dtype=bool) if some is None else some
+        rows, index = np.nonzero(looked_at)
+        repeated = problem.columns(problem.xp.asarray(index, device=problem.gram.device))
+        columns = [
+            take_columns(_feasible(_enclosable(problem, u(step))), np.flatnonzero(own))
+            for step, own in zip(steps, looked_at, strict=True)
+        ]
         ends = margin_bounds(repeated, namespace(*columns).concat(columns, axis=1))
-        lower, upper = (to_numpy(end).reshape(len(steps), k) for end in ends)
-        return cls(np.asarray(steps), lower, upper)
+        return cls(np.asarray(steps), *(_spread(to_numpy(end), rows, index, shape) for end in ends))
 
     @property
     def best(self) -> tuple[np.ndarray, np.ndarray]:
@@ -147,6 +160,13 @@ class MarginProofs:
             lower=np.vstack([self.lower, lower]),
             upper=np.vstack([self.upper, upper]),
         )
+
+
+def _spread(end: np.ndarray, rows: np.ndarray, index: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Return the ends (s, k) that were proved at these places, and those of the first row elsewhere."""
+    ends = np.tile(end[: shape[1]], (shape[0], 1))
+    ends[rows, index] = end
+    return ends
 
 
 def _enclosable(problem: Problem, u: Array) -> Array:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import parallel
 from ..arrays import Array, blocks, to_numpy
 from ..gram.choose import choose_gram
-from ..gram.landmarks import choose_landmarks
+from ..gram.pivots import choose_landmarks
 from ..gram.samples import samples_of
 from ..kernels.functions import Kernel
 from ..metrics import gap
@@ -150,8 +150,8 @@ class ApproximationMixin:
         if not solutions or self.schedule != "auto" or self.time_limit is not None:
             return None
         ratio = RATIO["coordinate"]
-        steps = math.ceil(math.log(_BEFORE, ratio))
-        return GeometricDecay(ratio ** (steps + 1) / self.C_, ratio) if self.step_ > steps + 1 else None
+        begin = ratio ** (math.ceil(math.log(_BEFORE, ratio)) + 1) / self.C_
+        return GeometricDecay(begin, ratio) if begin < self.schedule_(1) else None
 
     def _become(self: Any, other: Any) -> None:
         """Take over what another fit has left, and no parameter."""
@@ -175,6 +175,10 @@ class ApproximationMixin:
         """Return the coefficients of the landmarks, and in a last row what is added to their sum."""
         coef = self.path_.rows.at("landmark_coef", step).reshape(len(self.landmarks_) + 1, -1)
         return np.asarray(coef, dtype=self._coefficient_dtype)
+
+    def _rounds_features(self: Any, X: Any) -> bool:
+        """Whether features may have 16 bits: for sweeps to solutions, which read them again and again."""
+        return self.stopping in ("cv", "holdout") and self._follows_solutions(X)
 
     def _landmarks_on(self: Any, X: Any, kernel: Kernel | None) -> Any:
         """Return what the parameter says of landmarks, or those that are kept and more."""

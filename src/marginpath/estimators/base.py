@@ -31,7 +31,7 @@ from ..path.path import Path
 from ..problem import Problem
 from ..solvers.base import State
 from ..validation.columns import MULTI_CLASS, class_codes, columns_for
-from ..validation.cross_validation import SELECTIONS
+from ..validation.selection import SELECTIONS
 from .callbacks import WATCHERS, CallbackSupportMixin, Progress, StepCallbacks, with_callbacks
 from .choices import CHOICES, as_choice
 from .cross_validated import cv_results, warn_of_majority

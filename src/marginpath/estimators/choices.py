@@ -22,6 +22,7 @@ from ..path.run import Rule, resume, run
 from ..path.stopping import CertifiedMargin, Discrepancy, NoImprovement
 from ..problem import Problem
 from ..solvers.base import State
+from ..validation.closer_look import closer_look
 from ..validation.columns import class_codes, columns_for
 from ..validation.cross_validation import PathValidation
 from ..validation.patience import Patience
@@ -43,11 +44,16 @@ class ByFolds(Choice):
         ask = self.classifier
         validation = self._validation(gram, fit)
         patience = None if ask.n_iter_no_change == "auto" else ask.n_iter_no_change
-        solver = fit.solver(validation.problem)
+        solver: Any = fit.solver(validation.problem)
         exact = hasattr(solver, "gap_tol")
         stop: Rule = NoImprovement("scores", validation.patience, patience)
         if exact:
-            stop = Patience(validation.patience_with_solutions, patience, validation.judge.chance)
+            if fit.short is not None and fit.deadline is None and solver.schedule is patience is None:
+                solver = replace(solver, schedule=closer_look(fit.short, validation.selection))
+            followed: Any = solver if fit.before is None else fit.before.path.solver
+            last = getattr(followed.schedule, "end", None)
+            judge = validation.judge
+            stop = Patience(validation.patience_with_solutions, patience, judge.chance, last, judge.is_beaten)
         if fit.before is not None:
             path = validation.resume(fit.before.path, fit.steps, stop=stop, **fit.limits)
         elif fit.deadline is not None and exact and ask.schedule == "auto":

@@ -57,7 +57,8 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
         The solutions, by :class:`marginpath.SolutionPath` (coordinate sweeps for stopping="margin"), the
         paper's Algorithm 2, or its Algorithm 1. "auto" takes the fastest.
     schedule : "auto" or callable
-        t → λ_t. "auto" starts where the path leaves the trivial solution and falls geometrically.
+        t → λ_t. "auto" falls geometrically from where the path leaves the trivial solution; of a winner of
+        widths in long steps at first, and in short ones where its short path was at its best.
     stopping : {"cv", "holdout", "margin", "discrepancy"}, rule or None
         What chooses the step. "cv": cross-validation. "holdout": ``validation_fraction`` of the samples.
         "margin": a certified relative gap of the maximum margin of at most ``tol``. "discrepancy": training
@@ -322,20 +323,23 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
     def _with_gram(self, X: Any, kernel: Kernel | None, work: Callable[[Gram], R]) -> R:
         """Work on the Gram matrix of X, by landmarks or in a finer precision where need be."""
         settings: dict[str, Any] = {"precision": self.precision, "memory": memory_for(self.cache_size, X)}
-        settings |= {"landmarks": self._landmarks_on(X, kernel), "seed": self._seed}
+        settings |= {"landmarks": self._landmarks_on(X, kernel), "rounded": self._rounds_features(X)}
         settings["centred"] = self.constant_ > 0 and self.method_ != "coordinate"
-        return with_gram(X, kernel, work, constant=self.constant_, **settings)
+        return with_gram(X, kernel, work, constant=self.constant_, seed=self._seed, **settings)
 
     def _search_widths(self, X: Any, follower: Follower) -> Followed:
-        """Follow the path of the width that wins the race, or, where paths are no solutions, of every width.
-
-        Of widths with equal scores the widest is kept.
-        """
-        sigmas, on_width = default_widths(X), self._widths(X)
+        """Follow the path of who wins the race; where paths are no solutions, all, the widest of equals."""
+        sigmas, distances = default_widths(X), self._distances(X)
+        on_width = self._on_width(X, distances)
         if self._follows_solutions(X):
-            race = race_of(follower, sigmas, on_width, lambda rows: self._widths(samples_of(X).take(rows)))
+
+            def on_rows(rows: np.ndarray) -> OnWidth:
+                part = samples_of(X).take(rows)
+                return self._on_width(part, distances.among(rows) if distances else self._distances(part))
+
+            race, short = race_of(follower, sigmas, on_width, on_rows)
             self.width_results_ = width_results(race)
-            sigmas = sigmas[[race.winner]]
+            sigmas, follower = sigmas[[race.winner]], replace(follower, short=short)
         best: Followed | None = None
         tried = []
         for sigma in sigmas.tolist():
@@ -351,12 +355,16 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
         self.gamma_, self.landmarks_, self.trace_error_ = best_gamma, best.landmarks, best.trace_error
         return replace(best, tried=tuple(tried))
 
-    def _widths(self, X: Any) -> OnWidth:
-        """Return what works on the Gram matrix of a width; one matrix of distances where it fits."""
-        exact = self.landmarks in (None, "auto") and self._can_sweep(X)
-        if not (exact and fits(X, 2, precision=self.precision, memory=memory_for(self.cache_size, X))):
+    def _distances(self, X: Any) -> SquaredDistances | None:
+        """Return one matrix of distances for all widths where it fits."""
+        exact, memory = self.landmarks in (None, "auto"), memory_for(self.cache_size, X)
+        can = exact and self._can_sweep(X) and fits(X, 2, precision=self.precision, memory=memory)
+        return SquaredDistances(X) if can else None
+
+    def _on_width(self, X: Any, distances: SquaredDistances | None) -> OnWidth:
+        """Return what works on the Gram matrix of a width."""
+        if distances is None:
             return lambda sigma, work: self._with_gram(X, Gaussian(sigma), work)
-        distances = SquaredDistances(X)
         room = np.empty_like(distances.negative)
         return lambda sigma, work: work(distances.gram(sigma, room, self.constant_))
 

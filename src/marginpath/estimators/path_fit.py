@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -26,6 +25,7 @@ from ..solvers.coordinate.spaces import PERIOD
 from ..solvers.solution_path.solver import sweeps_over
 from ..solvers.starting import first_lambda
 from ..validation.cross_validation import DEFAULT_SOLVER, CrossValidatedPath
+from ..validation.race import ShortPath
 
 #: Several sweeps a step: with one, a path with an intercept falls behind λ_t where labels are noisy. Over
 #: features a whole period of them, of which the last visit little: chosen on the training samples of
@@ -36,9 +36,7 @@ RATIO = {"coordinate": SWEEPS.ratio, "inertial": 1.05, "gradient": 1.02}
 STEPS = {"coordinate": 100, "inertial": 1000, "gradient": 3000}
 
 _GAP, _COARSE_GAP = 1e-3, 1e-2  # over the objective, of every step; by landmarks, and over many features
-_PROOF_COLUMNS = 200  # of steps that are the best of some column: pairs of classes are many
-_PROOF_ENTRIES = 2e7  # of these columns
-_PROOF_NUMBERS = 1e9  # entries times columns that are multiplied to prove bounds on the margin
+_PROOF_NUMBERS = 1e8  # entries times columns that are multiplied to prove bounds on the margin at more steps
 
 
 @dataclass(frozen=True)
@@ -136,6 +134,7 @@ class Follower:
     callbacks: tuple[Callback, ...] = ()
     deadline: float | None = None
     before: Followed | None = None
+    short: ShortPath | None = None
     intercept: bool = False
     begun: Callable[[Gram], None] = lambda gram: None
 
@@ -162,20 +161,20 @@ class Follower:
         return replace(followed, landmarks=gram.chosen, trace_error=gram.trace_error)
 
     def proofs(self, problem: Problem, path: Path) -> MarginProofs:
-        """Prove bounds on the maximum margin at as many steps as cost little; if late, at the best only.
+        """Prove bounds on the maximum margin: of every column at the steps where they seem to be the best.
 
-        Of many columns, at the steps that are the best of most of them.
+        Of all columns at as many steps as cost little.
         """
         assert path.models is not None
-        estimates = path["estimated_margin_bounds"][1:]
-        columns = problem.shape[1]
-        room = 0 if self.late else int(_PROOF_NUMBERS / (problem.gram.numbers * columns))
-        rows = Counter([*estimates[:, 0].argmax(axis=0), *estimates[:, 1].argmin(axis=0)])
-        some = int(min(_PROOF_COLUMNS, _PROOF_ENTRIES / len(self.y)) / columns)
-        best = {1 + int(row) for row, _ in rows.most_common(max(room, some, 1))}
-        spread = np.linspace(1, len(estimates), max(0, min(room, len(estimates)) - len(best)))
-        steps = sorted({0} | best | {round(s) for s in spread})
-        return MarginProofs.of(problem, steps, path.models.where_kept)
+        estimates, k = path["estimated_margin_bounds"], problem.shape[1]
+        some = np.zeros((len(estimates), k), dtype=bool)
+        some[1 + estimates[1:, 0].argmax(axis=0), np.arange(k)] = True
+        some[1 + estimates[1:, 1].argmin(axis=0), np.arange(k)] = True
+        room = 0 if self.late else int(_PROOF_NUMBERS / (problem.gram.numbers * k))
+        spread = np.linspace(1, len(some) - 1, min(room, len(some) - 1))
+        some[[0, *np.round(spread).astype(int)]] = True
+        steps = np.flatnonzero(some.any(axis=1))
+        return MarginProofs.of(problem, steps.tolist(), path.models.where_kept, some[steps])
 
     @property
     def limits(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..gram.base import Gram
-from ..validation.race import ENOUGH, Race, part_of_rows, race_widths
+from ..validation.race import ENOUGH, Race, ShortPath, part_of_rows, race_widths
 from .path_fit import Follower
 
 #: (width, work on its Gram matrix) → what the work returns.
@@ -20,20 +20,31 @@ OnWidth: TypeAlias = Callable[[float, Callable[[Gram], Any]], Any]
 
 def race_of(
     follower: Follower, sigmas: np.ndarray, on_all: OnWidth, on_rows: Callable[[np.ndarray], OnWidth]
-) -> Race:
+) -> tuple[Race, ShortPath | None]:
     """Let widths race by the rule of :mod:`marginpath.validation.race`.
 
-    A time limit leaves two thirds of the time to the winner. Of classes that are rare, the winner's path
-    warns.
+    Return it with the short path of the winner on all rows, if it had one. A time limit leaves two thirds of
+    the time to the winner. Of classes that are rare, the winner's path warns.
     """
     choice: Any = follower.choice
     if follower.deadline is not None:
         now = time.monotonic()
         follower = replace(follower, deadline=now + (follower.deadline - now) / 3)
 
+    paths: dict[float, ShortPath] = {}
+
     def scored(on_width: OnWidth, fit: Follower) -> Callable[[float], float]:
         short = choice.shorts(fit)
-        return lambda sigma: np.nan if fit.late else on_width(sigma, short).score
+
+        def score(sigma: float) -> float:
+            if fit.late:
+                return np.nan
+            path: ShortPath = on_width(sigma, short)
+            if len(fit.y) == len(follower.y):
+                paths[sigma] = path
+            return path.score
+
+        return score
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Fewer than", UserWarning)
@@ -42,9 +53,11 @@ def race_of(
         everything = np.arange(len(follower.y))
         whole = scored(on_all, follower.on(everything, held_out))
         if len(rows) == len(everything):
-            return race_widths(sigmas, whole, whole)
-        part = scored(on_rows(rows), follower.on(rows, held_out))
-        return race_widths(sigmas, part, part if len(rows) >= ENOUGH else whole)
+            race = race_widths(sigmas, whole, whole)
+        else:
+            part = scored(on_rows(rows), follower.on(rows, held_out))
+            race = race_widths(sigmas, part, part if len(rows) >= ENOUGH else whole)
+    return race, paths.get(float(sigmas[race.winner]))
 
 
 def width_results(race: Race) -> dict[str, np.ndarray]:

@@ -28,8 +28,8 @@ from ..parallel import one_blas_thread
 from ..path.path import Path, Status
 from ..schedules import GeometricDecay
 from ..solvers import ResidualSweeps
-from ..validation.cross_validation import SELECTIONS
 from ..validation.regression_path import RegressionValidation, location
+from ..validation.selection import SELECTIONS
 from .slimming import is_slim, require_path
 from .warm_start import defined_by, require_same
 

@@ -18,7 +18,7 @@ from ..losses import (
 )
 from ..momentum import FunctionRestart, GradientRestart, Inertia
 from ..regularizers import ElasticNet, Ridge
-from ..schedules import Constant, GeometricDecay, LogDecay, PowerDecay
+from ..schedules import Constant, GeometricDecay, LogDecay, LongThenShort, PowerDecay
 from ..solvers import (
     ClusterSweeps,
     ClusterSweepsState,
@@ -98,7 +98,7 @@ def registered() -> tuple[type, ...]:
 
 
 for _cls in (
-    *(Constant, GeometricDecay, LogDecay, PowerDecay),
+    *(Constant, GeometricDecay, LogDecay, LongThenShort, PowerDecay),
     *(Exponential, Hinge, Logistic, SquaredHinge),
     *(Absolute, EpsilonInsensitive, Huber, LeastSquares, Quantile),
     *(ElasticNet, Ridge),

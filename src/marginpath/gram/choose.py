@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeGuard, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from ..arrays import Array, all_finite, as_floating, namespace, to_numpy, with_columns
+from ..arrays import Array, all_finite, as_floating, is_numpy, namespace, to_numpy, with_columns
 from ..kernels.functions import Kernel, Linear, as_kernel, biased
 from ..mapped import MEMORY, Room
 from ..parallel import available
@@ -32,7 +32,8 @@ _GIB = 2**30
 _PER_ROOT, _FEWEST = 8, 20  # landmarks, of √n rows and at least
 _MANY = 10_000  # rows that landmarks pay for
 _FEATURES = 0.5  # of the memory for them and what their sweeps need; the rest is for the states
-_BLOCKS = 128  # landmarks whose features take as much as the Gram matrices of blocks
+_SWEPT = 8192  # rows, of which fewer have kernel values instead
+_BLOCKS = 4 * 128  # bytes for each row that the Gram matrices of blocks take
 _ADVICE = "Set TMPDIR to a folder on a disk that has room, raise cache_size, or take fewer landmarks."
 
 R = TypeVar("R")
@@ -47,6 +48,7 @@ class Place(NamedTuple):
     landmarks: int | np.ndarray | str | None = None
     seed: int = 0
     centred: bool = False
+    rounded: bool = False
 
     def probe(self, X: Array) -> Array:
         """Return one sample where the matrix is to live; refuse a precision that there is none of there."""
@@ -63,6 +65,11 @@ class Place(NamedTuple):
         free = _SHARE * (free_bytes(sample) if on_gpu(sample) else available_memory())
         return needed, free if self.memory is None else min(self.memory, free)
 
+    def number_bytes(self, X: Array) -> int:
+        """Return how many bytes a feature takes: of NumPy's rows that are swept over, two."""
+        here = self.device is None and (is_numpy(X) or sp.issparse(X)) and X.shape[0] > _SWEPT
+        return 2 if self.rounded and here and not self.centred else 4
+
     @property
     def given_landmarks(self) -> int | np.ndarray | None:
         """How many landmarks, or which, where that was said."""
@@ -76,28 +83,31 @@ class Place(NamedTuple):
                     f"landmarks is a number, row numbers, 'auto' or None; got {self.landmarks!r}."
                 )
             needed, room = self.budget(X)
-            return None if needed <= room else landmarks_for(X.shape[0], room)
+            return None if needed <= room else landmarks_for(X.shape[0], room, self.number_bytes(X))
         return self.landmarks
 
 
-def landmarks_for(n: int, room: float) -> int | None:
+def landmarks_for(n: int, room: float, number_bytes: int = 4) -> int | None:
     """Return how many landmarks so many rows get: 8 √n, or what there is room for; None where that is none.
 
     Few rows have none either: their kernel values are soon computed again.
 
-    The features take 4 bytes for each row and landmark, and the Gram matrices of their blocks of 128 rows
-    as much as 128 landmarks more: :func:`feature_room`.
+    The features take 4 bytes for each row and landmark, or 2, and the Gram matrices of their blocks of 128
+    rows 512 bytes for each row: :func:`feature_room`.
 
     Examples
     --------
     >>> landmarks_for(50_000, 4e9), landmarks_for(1_000_000, 4e9), landmarks_for(10**7, 4e9)
     (1788, 372, None)
+    >>> landmarks_for(1_000_000, 4e9, number_bytes=2)
+    744
     """
-    count = min(int(_PER_ROOT * n**0.5), int(_FEATURES * room / (4 * n)) - _BLOCKS)
+    most = (_FEATURES * room / n - _BLOCKS) / number_bytes
+    count = min(int(_PER_ROOT * n**0.5), int(most))
     return count if n >= _MANY and count >= _FEWEST else None
 
 
-def feature_room(n: int, landmarks: int, memory: float | None) -> Room:
+def feature_room(n: int, landmarks: int, memory: float | None, number_bytes: int = 4) -> Room:
     """Return where the features of so many rows and landmarks lie: in memory where it has room for them.
 
     That is where "auto" would take so many. Beyond, there is as much room for each of them, their Gram
@@ -110,7 +120,7 @@ def feature_room(n: int, landmarks: int, memory: float | None) -> Room:
     >>> feature_room(1_000_000, 2000, 4e9).most <= 4e9 / 8
     True
     """
-    if memory is None or 4 * n * (landmarks + _BLOCKS) <= _FEATURES * memory:
+    if memory is None or n * (number_bytes * landmarks + _BLOCKS) <= _FEATURES * memory:
         return MEMORY
     return Room(_FEATURES * memory / (2 + 2 * available()), _ADVICE)
 
@@ -139,6 +149,7 @@ def choose_gram(
     landmarks: int | np.ndarray | str | None = None,
     seed: int = 0,
     centred: bool = False,
+    rounded: bool = False,
     **params: Any,
 ) -> Gram:
     """Return the Gram matrix of X where it can live; see :meth:`Gram.choose`, and :func:`landmark_gram`.
@@ -150,7 +161,7 @@ def choose_gram(
     """
     kernel, place = (
         None if kernel is None else as_kernel(kernel, **params),
-        Place(precision, device, memory, landmarks, seed, centred),
+        Place(precision, device, memory, landmarks, seed, centred, rounded and constant == 0),
     )
     if isinstance(X, Rows):
         return _on_cluster(X, kernel, constant, place)
@@ -174,6 +185,7 @@ def with_gram(
     landmarks: int | np.ndarray | str | None = None,
     seed: int = 0,
     centred: bool = False,
+    rounded: bool = False,
     **params: Any,
 ) -> R:
     """Choose a Gram matrix and work on it; again where memory or precision did not suffice.
@@ -185,7 +197,7 @@ def with_gram(
     ----------
     work : callable, Gram → Path or CrossValidatedPath
         Such as ``lambda gram: mp.cross_validate_path(solver, gram, y)``.
-    X, kernel, constant, precision, device, memory, landmarks, seed, centred, params
+    X, kernel, constant, precision, device, memory, landmarks, seed, centred, rounded, params
         As in :meth:`Gram.choose` and :func:`landmark_gram`.
 
     Examples
@@ -199,7 +211,7 @@ def with_gram(
     """
     kernel, place = (
         None if kernel is None else as_kernel(kernel, **params),
-        Place(precision, device, memory, landmarks, seed, centred),
+        Place(precision, device, memory, landmarks, seed, centred, rounded and constant == 0),
     )
     if isinstance(X, Rows):
         return work(_on_cluster(X, kernel, constant, place))
@@ -341,8 +353,10 @@ def _by_landmarks(
         landmarks = min(landmarks, X.shape[0])
     count = len(landmarks) if isinstance(landmarks, np.ndarray) else landmarks
     settings: dict[str, Any] = {"precision": place.precision, "centred": place.centred}
-    settings["room"] = feature_room(X.shape[0], count, place.memory)
-    gram = landmark_gram(samples, kernel, landmarks, seed=place.seed, constant=constant, **settings)
+    settings |= {"seed": place.seed, "constant": constant}
+    room, rounded = (feature_room(X.shape[0], count, place.memory, size) for size in (4, 2))
+    settings |= {"room": room, "rounded": rounded if place.number_bytes(X) == 2 else None}
+    gram = landmark_gram(samples, kernel, landmarks, **settings)
     _tell_of_landmarks(gram)
     return gram
 

@@ -7,26 +7,24 @@ equal to it on the landmarks. A product costs two passes over F, as on any featu
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
-from ..arrays import Array, as_floating, blocks, device, namespace, take_columns, take_rows, to_numpy
-from ..kernels.functions import Kernel, as_kernel
+from ..arrays import Array, as_floating, namespace, take_columns, take_rows
+from ..kernels.functions import Kernel, as_kernel, squared_norms
 from ..mapped import MEMORY, Room
-from ..parallel import one_blas_thread
 from .base import Gram
-from .features import landmark_features, mean_of, row_blocks, squares_of
+from .compensated import compensated_product
+from .features import landmark_features, mean_of, rounded_features, row_blocks, squares_of
+from .fingerprints import row_codes
 from .linear import LinearCross, LinearGram
+from .pivots import chosen_points
 from .precision import as_precision
 from .products import product, transposed_product
+from .scaled import Scaled
 from .tiled import kernel_diagonal
-
-_CANDIDATES = 10  # rows, for every landmark, among which they are chosen
-_MOST_CANDIDATES = 20_000
-_DRAWN = 64  # candidates that are drawn at a time
-_DEPENDENT = 1e-5  # of k(x, x), the part that the other landmarks must leave of a landmark
 
 
 class LandmarkGram(LinearGram):
@@ -41,6 +39,8 @@ class LandmarkGram(LinearGram):
         tr(K − K̃) / tr(K) over all rows: 0 where nothing is lost.
     """
 
+    rounded = None  # sweeps read X itself, in memory as in a file
+
     def __init__(
         self,
         X: Array,
@@ -52,17 +52,23 @@ class LandmarkGram(LinearGram):
         precision: str | None = None,
         centred: bool = False,
         room: Room = MEMORY,
+        features: Any = None,
     ) -> None:
         self.room = room
         self.kernel, self.constant, self._numbers = kernel, constant, as_precision(precision, X)
         self.chosen, self.points, self.root, self._noise = chosen, points, root, self._numbers.noise
         self._multiplied: tuple[Array, Array] | None = None
-        features = landmark_features(X, points, kernel, root, constant, self._numbers, room)
-        own = features[:, : root.shape[1]]
-        kept = float(sum(squares_of(own[a:b, :]) for a, b in row_blocks(own)))
-        self.trace_error = max(0.0, 1 - kept / float(np.sum(kernel_diagonal(X, kernel))))
-        self.mean = mean_of(own) if centred else None
+        if features is None:
+            features = landmark_features(X, points, kernel, root, constant, self._numbers, room)
+        trace = float(np.sum(kernel_diagonal(X, kernel)))
+        self.trace_error = max(0.0, 1 - self._trace_of(features) / trace)
+        self.mean = mean_of(features[:, : root.shape[1]]) if centred else None
         super().__init__(self._about_the_mean(features))
+
+    def _trace_of(self, features: Any) -> float:
+        """Return the sum of the squares of those by landmarks."""
+        own = features[:, : self.root.shape[1]]
+        return float(sum(squares_of(own[a:b, :]) for a, b in row_blocks(own)))
 
     def __matmul__(self, V: Array) -> Array:
         """Return F (Fᵀ V)."""
@@ -97,7 +103,7 @@ class LandmarkGram(LinearGram):
         >>> bool(np.allclose(values, gram @ V, atol=1e-4))
         True
         """
-        if isinstance(self.X, np.ndarray):
+        if self._is_here:
             some = V if columns is None else take_columns(V, columns)
             W = transposed_product(self.X, some.astype(self.X.dtype))
         else:
@@ -114,7 +120,7 @@ class LandmarkGram(LinearGram):
             bias = bias - xp.astype(self.mean, xp.float64) @ own
         return xp.concat([self.root @ own, bias[None, ...]])
 
-    def _about_the_mean(self, features: Array) -> Array:
+    def _about_the_mean(self, features: Any) -> Any:
         """Take the mean of the samples' features off, where they are centred; in place."""
         if self.mean is not None:
             for a, b in row_blocks(features):
@@ -133,7 +139,52 @@ class LandmarkGram(LinearGram):
         """Return K̃ between new rows and the samples as an operator."""
         Z = as_floating(Z, "Z")
         features = landmark_features(Z, self.points, self.kernel, self.root, self.constant, self._numbers)
-        return LinearCross(self._about_the_mean(features), self.X)
+        return LinearCross(self._about_the_mean(features), self)
+
+
+class RoundedLandmarkGram(LandmarkGram):
+    """The same with features of 16 bits: half the memory, and half the time that reading them takes.
+
+    The matrix is that of the rounded features, to the bit, and so is what is proved of it.
+    """
+
+    X: Scaled
+    _is_here = True
+
+    def _trace_of(self, features: Scaled) -> float:
+        return float(sum(squares_of(features[a:b]) for a, b in row_blocks(features.numbers)))
+
+    @cached_property
+    def features(self) -> np.ndarray:
+        """The features in float32: a copy, which no path of solutions asks for."""
+        return self.X[:]
+
+    @property
+    def by_rows(self) -> Scaled:
+        """The features."""
+        return self.X
+
+    @cached_property
+    def diagonal(self) -> np.ndarray:
+        """The squared norms of the rows."""
+        return self._of_blocks(squared_norms)
+
+    @property
+    def _row_codes(self) -> np.ndarray:
+        return self._of_blocks(row_codes)
+
+    def rows(self, index: Array) -> Array:
+        """Return the products of some rows with all."""
+        return product(self.X, take_rows(self.X, index).T).T
+
+    def _compensated(self, V: Array) -> np.ndarray:
+        """Return Xᵀ V in float64; units, powers of 2, round nothing."""
+        sums = compensated_product(self.X.numbers, V)
+        return np.asarray((sums.T * self.X.units.astype(np.float64)).T)
+
+    def _of_blocks(self, ask: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """Return what is asked of every row, some rows at a time."""
+        return np.concatenate([ask(self.X[a:b]) for a, b in row_blocks(self.X.numbers)])
 
 
 def landmark_observer(gram: Gram, columns: np.ndarray | None = None) -> dict[str, Callable[..., Array]]:
@@ -161,196 +212,22 @@ def landmark_gram(
     precision: str | None = None,
     centred: bool = False,
     room: Room = MEMORY,
+    rounded: Room | None = None,
     **params: Any,
 ) -> LandmarkGram:
     """Return the kernel matrix by landmarks; see :meth:`Gram.landmarks`.
 
     Centred, it is that of features about their mean, plus the constant: with an intercept, a model is the
     same sum, and the largest eigenvalue, which limits a gradient step, is no longer that of the mean.
-    Features that there is no room for in memory lie in a file; their bits are the same.
+    Features that there is no room for in memory lie in a file; their bits are the same. With room for rounded
+    ones, they are whole numbers of 16 bits times a unit for each, which is half the memory, and half the time
+    to read them: of NumPy's, not centred, and without a constant, where rounding loses little.
     """
     X, kernel = as_floating(X, "X"), as_kernel(kernel, **params)
     points = chosen_points(X, kernel, landmarks, seed)
-    return LandmarkGram(X, kernel, *points, constant, precision, centred, room)
-
-
-def chosen_points(
-    X: Any, kernel: Kernel, landmarks: int | np.ndarray, seed: int
-) -> tuple[np.ndarray, Array, Array]:
-    """Return which rows are landmarks, these rows, and what makes features of k(X, L)."""
-    if isinstance(landmarks, np.ndarray):
-        chosen = _row_numbers(landmarks, X.shape[0])
-    else:
-        chosen = choose_landmarks(X, kernel, landmarks, seed=seed)
-    points = take_rows(X, chosen)
-    K = kernel(points, points)
-    root, kept = _inverse_root(namespace(K).astype(K, namespace(K).float64))
-    return chosen[kept], take_rows(points, kept), root
-
-
-def choose_landmarks(
-    X: Array, kernel: Kernel, n_landmarks: int, *, seed: int = 0, kept: np.ndarray | None = None
-) -> np.ndarray:
-    """Return the rows that are landmarks, in order: by random pivots of a Cholesky factorization.
-
-    A row is drawn with the chance of what those before leave of its k(x, x), among some of all rows (Chen,
-    Epperly, Tropp and Webber, *Randomly pivoted Cholesky*, 2022); many at a time, less those that the others
-    determine. The rows ``kept`` are landmarks already; they come first, as they are, and the others after.
-
-    Examples
-    --------
-    >>> X = np.repeat(np.arange(4.0), 5)[:, None]  # four different rows
-    >>> from marginpath.kernels.functions import Gaussian
-    >>> sorted(X[choose_landmarks(X, Gaussian(1.0), 10), 0].tolist())
-    [0.0, 1.0, 2.0, 3.0]
-    """
-    n = X.shape[0]
-    if n_landmarks < 1:
-        raise ValueError(f"The number of landmarks must be at least 1, got {n_landmarks}.")
-    rng, kept = np.random.default_rng(seed), np.empty(0, dtype=np.int64) if kept is None else kept
-    count = min(n, max(2 * n_landmarks, min(_CANDIDATES * n_landmarks, _MOST_CANDIDATES)))
-    candidates = np.union1d(kept, rng.choice(n, count, replace=False))
-    pivots = _Pivots(take_rows(X, candidates), kernel, n_landmarks + _DRAWN)
-    with one_blas_thread():
-        before = np.searchsorted(candidates, kept)
-        for a, b in blocks(len(before), _DRAWN):
-            pivots.take(before[a:b])
-        first = len(pivots.chosen)
-        most = n_landmarks - len(kept) + first
-        while (more := most - len(pivots.chosen)) > 0 and pivots.possible.any():
-            pivots.take(pivots.draw(min(_DRAWN, more), rng))
-    return np.concatenate([kept, np.sort(candidates[pivots.chosen[first:]])])
-
-
-class _Pivots:
-    """A Cholesky factorization of the kernel matrix of some rows that grows by the rows that are chosen.
-
-    Its factor is kept where the rows are, with room for so many pivots.
-    """
-
-    def __init__(self, rows: Array, kernel: Kernel, room: int) -> None:
-        self.rows, self.kernel = rows, kernel
-        self.left = kernel_diagonal(rows, kernel).astype(np.float64)
-        self.least = _DEPENDENT * self.left
-        probe = kernel(take_rows(rows, np.arange(1)), take_rows(rows, np.arange(1)))
-        self.xp = namespace(probe)
-        self.factor = self.xp.empty((len(self.left), room), dtype=self.xp.float32, device=device(probe))
-        self.chosen: list[int] = []
-
-    @property
-    def possible(self) -> np.ndarray:
-        """Which rows the chosen ones do not determine."""
-        return np.asarray(self.left > self.least)
-
-    def draw(self, most: int, rng: np.random.Generator) -> np.ndarray:
-        """Return some rows, each with the chance of what is left of its k(x, x)."""
-        chance = np.where(self.possible, self.left, 0)
-        some = min(most, int(np.count_nonzero(chance)))
-        return rng.choice(len(chance), some, replace=False, p=chance / chance.sum())
-
-    def take(self, drawn: np.ndarray) -> None:
-        """Let these rows be pivots, less those that others determine."""
-        xp, m = self.xp, len(self.chosen)
-        factor = self.factor[:, :m]
-        columns = self.kernel(self.rows, take_rows(self.rows, drawn))
-        if m:
-            columns = columns - _product(factor, take_rows(factor, drawn).T)
-        back, kept = self._orthogonalized(xp.astype(take_rows(columns, drawn), xp.float64), self.least[drawn])
-        self.left[drawn] = 0
-        if not len(kept):  # rounding alone had left something of them
-            return
-        back = xp.asarray(back, dtype=columns.dtype, device=device(columns))
-        new = _product(take_columns(columns, kept), back)
-        self.factor[:, m : m + len(kept)] = xp.astype(new, xp.float32)
-        self.left = np.maximum(self.left - to_numpy(xp.sum(new**2, axis=1, dtype=xp.float64)), 0)
-        self.chosen.extend(drawn[kept].tolist())
-
-    def _orthogonalized(self, K: Array, least: np.ndarray) -> tuple[Array, np.ndarray]:
-        """Return R⁻ᵀ with R Rᵀ = K, without the rows that those before determine, and which are left.
-
-        Of most draws no row is: beside NumPy, one factorization there tells.
-        """
-        if not isinstance(K, np.ndarray):
-            factor = _factor(K, self.xp.asarray(least, device=device(K)))
-            if factor is not None:
-                return self.xp.linalg.inv(factor).T, np.arange(len(least))
-        own, kept = _cholesky(to_numpy(K), least)
-        if not len(kept):
-            return own, kept
-        return scipy.linalg.solve_triangular(own, np.eye(len(own)), lower=True).T, kept
-
-
-def _product(A: Array, B: Array) -> Array:
-    """Return A B; of NumPy arrays, in threads of our own."""
-    return product(A, B) if isinstance(A, np.ndarray) else A @ B
-
-
-def _row_numbers(landmarks: np.ndarray, n: int) -> np.ndarray:
-    """Return the numbers of rows, each once: where rows determine each other, the first ones stay."""
-    whole = landmarks.ndim == 1 and landmarks.dtype.kind in "iu" and len(landmarks) > 0
-    if not whole or landmarks.min() < 0 or landmarks.max() >= n:
-        raise ValueError(
-            f"Landmarks are so many rows of X, or the numbers of some, from 0 to {n - 1}; got {landmarks!r}."
-        )
-    return np.asarray(landmarks[np.sort(np.unique(landmarks, return_index=True)[1])])
-
-
-def _cholesky(K: np.ndarray, least: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the Cholesky factor of K without the rows that those before determine, and which are left.
-
-    Block by block: what those before leave of a block tells which of its rows are determined.
-    """
-    kept: list[int] = []
-    factor = np.zeros_like(K)
-    for a, b in blocks(len(K), _DRAWN):
-        m = len(kept)
-        below = _solved(factor[:m, :m], K[kept, a:b]).T
-        own, some = _row_by_row(K[a:b, a:b] - below @ below.T, least[a:b])
-        kept.extend((a + some).tolist())
-        rows = slice(m, len(kept))
-        factor[rows, :m], factor[rows, rows] = below[some], own
-    return factor[: len(kept), : len(kept)], np.array(kept, dtype=int)
-
-
-def _row_by_row(K: np.ndarray, least: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the same of a small matrix."""
-    kept: list[int] = []
-    factor = np.zeros_like(K)
-    for i in range(len(K)):
-        m = len(kept)
-        row = _solved(factor[:m, :m], K[kept, i])
-        rest = K[i, i] - row @ row
-        if rest > least[i]:
-            factor[m, :m], factor[m, m] = row, np.sqrt(rest)
-            kept.append(i)
-    return factor[: len(kept), : len(kept)], np.array(kept, dtype=int)
-
-
-def _solved(factor: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return R⁻¹ of a right side, which may be empty."""
-    return scipy.linalg.solve_triangular(factor, right, lower=True) if len(factor) else right
-
-
-def _inverse_root(K: Array) -> tuple[Array, np.ndarray]:
-    """Return R⁻ᵀ with R Rᵀ = K, without the rows that those before determine, and which are left."""
-    xp, kept = namespace(K), np.arange(K.shape[0])
-    factor = _factor(K, _DEPENDENT * xp.linalg.diagonal(K))
-    if isinstance(K, np.ndarray):
-        if factor is None:
-            factor, kept = _cholesky(K, _DEPENDENT * np.diag(K))
-        return scipy.linalg.solve_triangular(factor, np.eye(len(factor)), lower=True).T, kept
-    if factor is None:
-        root, kept = _inverse_root(to_numpy(K))
-        return xp.asarray(root, device=device(K)), kept
-    return xp.linalg.inv(factor).T, kept
-
-
-def _factor(K: Array, least: Array) -> Array | None:
-    """Return the Cholesky factor of K; None where those before a row leave less than that of it."""
-    xp = namespace(K)
-    try:
-        factor = xp.linalg.cholesky(K)
-    except (np.linalg.LinAlgError, RuntimeError):  # torch has an error of its own
-        return None
-    independent = xp.linalg.diagonal(factor) ** 2 >= least
-    return factor if bool(xp.all(independent)) else None
+    settings = constant, precision, centred
+    if rounded is not None and isinstance(points[-1], np.ndarray) and constant == 0 and not centred:
+        features = rounded_features(X, points[1], kernel, points[2], rounded)
+        if features is not None:
+            return RoundedLandmarkGram(X, kernel, *points, *settings, rounded, features)
+    return LandmarkGram(X, kernel, *points, *settings, room)

@@ -17,6 +17,7 @@ from .base import SLACK, Enclosure, Gram, matching
 from .compensated import compensated_product, relative_error
 from .fingerprints import fingerprint, row_codes
 from .products import product, transposed_product
+from .scaled import Scaled, in_16_bits
 
 _EPS = float(np.finfo(np.float64).eps)
 _TINY = 4 * float(np.finfo(np.float64).smallest_subnormal)
@@ -34,7 +35,22 @@ class LinearGram(Gram):
     room: Room = MEMORY  #: where copies of features lie, and what sweeps need beside them
 
     def __init__(self, X: Array) -> None:
-        self.X = self.features = X
+        self.X = X
+
+    @property
+    def features(self) -> Array:
+        """X as an array."""
+        return self.X
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether X is a sparse matrix."""
+        return bool(sp.issparse(self.X))
+
+    @property
+    def _is_here(self) -> bool:
+        """Whether X are dense rows of NumPy."""
+        return isinstance(self.X, np.ndarray)
 
     def in_double(self) -> LinearGram:
         """Return the matrix of X in float64."""
@@ -44,7 +60,7 @@ class LinearGram(Gram):
 
     @property
     def _double(self) -> Array:
-        X, xp = self.X, self.xp
+        X, xp = self.features, self.xp
         if isinstance(X, np.ndarray):
             return self.room.cast(X, np.float64)
         return X.astype(np.float64) if sp.issparse(X) else xp.astype(X, xp.float64, copy=False)
@@ -63,19 +79,24 @@ class LinearGram(Gram):
     @cached_property
     def stored(self) -> Gram:
         """The same matrix as kernel values, which pay for few rows; of very few, in float64."""
-        return Gram.from_kernel(self._double if self.X.shape[0] <= _VERY_FEW else self.X, Linear())
+        return Gram.from_kernel(self._double if self.X.shape[0] <= _VERY_FEW else self.features, Linear())
 
     @cached_property
     def roughly_stored(self) -> Gram:
         """The same in float32, but of very few rows: half the memory, and less time to read it."""
         if self.X.shape[0] <= _VERY_FEW or self.X.dtype == np.float32:
             return self.stored
-        return Gram.from_kernel(self.X.astype(np.float32), Linear())
+        return Gram.from_kernel(self.features.astype(np.float32), Linear())
 
     @cached_property
-    def by_rows(self) -> np.ndarray:
+    def by_rows(self) -> Scaled:
         """X, with the numbers of a row side by side: a copy where they are not."""
-        return np.ascontiguousarray(self.X)
+        return Scaled.of(np.ascontiguousarray(self.X))
+
+    @cached_property
+    def rounded(self) -> Scaled | None:
+        """The same in 16 bits, for sweeps to read, where that changes little."""
+        return in_16_bits(self.by_rows.numbers)
 
     @cached_property
     def interleaved(self) -> np.ndarray:
@@ -85,7 +106,11 @@ class LinearGram(Gram):
     @cached_property
     def fingerprint(self) -> dict[str, Any]:
         """That of the samples with the linear kernel."""
-        return fingerprint(row_codes(self.X), self.X.shape[1], Linear(), self.rows)
+        return fingerprint(self._row_codes, self.X.shape[1], Linear(), self.rows)
+
+    @property
+    def _row_codes(self) -> np.ndarray:
+        return row_codes(self.X)
 
     def __matmul__(self, V: Array) -> Array:
         """Return X (Xᵀ V)."""
@@ -93,11 +118,11 @@ class LinearGram(Gram):
 
     def times(self, W: Array) -> Array:
         """Return X W."""
-        return product(self.X, W) if isinstance(self.X, np.ndarray) else self.X @ W
+        return product(self.X, W) if self._is_here else self.X @ W
 
     def transposed_times(self, V: Array) -> Array:
         """Return Xᵀ V."""
-        return transposed_product(self.X, V) if isinstance(self.X, np.ndarray) else self.X.T @ V
+        return transposed_product(self.X, V) if self._is_here else self.X.T @ V
 
     def _operator(self, root: np.ndarray) -> tuple[Callable[[np.ndarray], np.ndarray], int]:
         """Return v → XᵀW X v where there are fewer features than rows: as many eigenvalues that are not 0."""
@@ -135,7 +160,7 @@ class LinearGram(Gram):
 
     @cached_property
     def _stays(self) -> bool:
-        here = isinstance(self.X, np.ndarray) or sp.issparse(self.X)
+        here = self._is_here or sp.issparse(self.X)
         return not here and bool(self.dtype == self.xp.float32)
 
     def length(self, V: Array) -> np.ndarray:
@@ -158,8 +183,12 @@ class LinearGram(Gram):
 
     def accurate_product(self, V: Array) -> Array:
         """Return X (Xᵀ V) in float64."""
-        w = compensated_product(self.X, V)
-        return product(self.X, w) if isinstance(self.X, np.ndarray) else self._double @ w
+        w = self._compensated(V)
+        return product(self.X, w) if self._is_here else self._double @ w
+
+    def _compensated(self, V: Array) -> Array:
+        """Return Xᵀ V in float64."""
+        return compensated_product(self.X, V)
 
     def product_with_error(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return those of :meth:`enclose`."""
@@ -170,7 +199,7 @@ class LinearGram(Gram):
 
         w is off by ``lost`` in norm at most, ⟨x_i, w⟩ by ‖x_i‖ times that, beside the rounding of its sum.
         """
-        w = to_numpy(compensated_product(self.X, self.xp.asarray(V, device=self.device)))
+        w = to_numpy(self._compensated(self.xp.asarray(V, device=self.device)))
         lost = relative_error(V.shape[0]) * self.length(V)
         spread = lost + (self.X.shape[1] + 2) * _EPS * norm_bounds(w, lost)[1]
         if not isinstance(V, np.ndarray):
@@ -210,25 +239,28 @@ class LinearGram(Gram):
         for_each(call, slices, parallel=len(slices) > 1)
 
     def _slices(self, room: int) -> list[slice]:
+        return [slice(a, b) for a, b in self._ends(room)]
+
+    def _ends(self, room: int) -> Iterator[tuple[int, int]]:
+        """Cut the rows into blocks of so many numbers."""
         n, d = self.X.shape
         width = -(-self.X.nnz // n) if sp.issparse(self.X) else d
-        return [slice(a, b) for a, b in blocks(n, max(1, room // max(width, 1)))]
+        return blocks(n, max(1, room // max(width, 1)))
 
     def cross(self, Z: Array) -> LinearCross:
         """Return Z Xᵀ as an operator."""
-        return LinearCross(matching(as_floating(Z, "Z"), self.X.shape[1], "features"), self.X)
+        return LinearCross(matching(as_floating(Z, "Z"), self.X.shape[1], "features"), self)
 
 
 class LinearCross:
     """The matrix Z Xᵀ between new rows Z and the samples, kept as its two factors."""
 
-    def __init__(self, Z: Array, X: Array) -> None:
-        self.Z, self.X = Z, X
+    def __init__(self, Z: Array, gram: LinearGram) -> None:
+        self.Z, self.gram = Z, gram
 
     def __matmul__(self, V: Array) -> Array:
         """Return Z Xᵀ V."""
-        X = self.X
-        return self.Z @ (transposed_product(X, V) if isinstance(X, np.ndarray) else X.T @ V)
+        return self.Z @ self.gram.transposed_times(V)
 
 
 def feature_operator(
@@ -251,7 +283,7 @@ def feature_operator(
     return multiply, shape[1]
 
 
-def interleaved_blocks(X: np.ndarray, room: Room = MEMORY) -> np.ndarray:
+def interleaved_blocks(X: np.ndarray | Scaled, room: Room = MEMORY) -> np.ndarray:
     """Return the Gram matrices of m blocks of rows, of so many that they take no more memory than X.
 
     A block has every m-th run of :data:`RUN` rows: rows far apart, as neighbours are often alike, and yet

@@ -13,12 +13,13 @@ import numpy as np
 
 from ..arrays import blocks
 from ..parallel import available, for_all, one_blas_thread
+from .scaled import Scaled
 
 _BLOCK = 2**18  # entries of a matrix that one thread multiplies at a time
 _SUMS = 16  # parts of a product with a transposed matrix, at most
 
 
-def product(A: np.ndarray, V: np.ndarray) -> np.ndarray:
+def product(A: np.ndarray | Scaled, V: np.ndarray) -> np.ndarray:
     """Return A V, in blocks of rows that the threads share.
 
     Examples
@@ -26,7 +27,7 @@ def product(A: np.ndarray, V: np.ndarray) -> np.ndarray:
     >>> product(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 1.0]))
     array([3., 7.])
     """
-    out = np.empty((len(A), *V.shape[1:]), dtype=np.result_type(A, V))
+    out = np.empty((len(A), *V.shape[1:]), dtype=np.result_type(A.dtype, V.dtype))
 
     def multiply(ends: tuple[int, int]) -> None:
         np.matmul(A[slice(*ends)], V, out=out[slice(*ends)])
@@ -35,7 +36,7 @@ def product(A: np.ndarray, V: np.ndarray) -> np.ndarray:
     return out
 
 
-def transposed_product(A: np.ndarray, V: np.ndarray) -> np.ndarray:
+def transposed_product(A: np.ndarray | Scaled, V: np.ndarray) -> np.ndarray:
     """Return Aᵀ V: the products of blocks of rows, added up in their order.
 
     Examples
@@ -48,7 +49,8 @@ def transposed_product(A: np.ndarray, V: np.ndarray) -> np.ndarray:
 
     def multiply(number: int) -> None:
         a, b = rows[number]
-        some = b - a if A.dtype == V.dtype else max(1, _BLOCK // A.shape[1])  # the product casts its factors
+        at_once = A.dtype == V.dtype and isinstance(A, np.ndarray)  # else the product makes a copy of rows
+        some = b - a if at_once else max(1, _BLOCK // A.shape[1])
         cuts = [slice(a + c, a + d) for c, d in blocks(b - a, some)]
         parts[number] = _added([V[own].T @ A[own] for own in cuts])  # a quarter faster than Aᵀ V
 

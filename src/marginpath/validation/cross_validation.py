@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, is_numpy, take_columns, take_rows, to_numpy
+from ..arrays import Array, is_numpy, take_rows, to_numpy
 from ..certificates.bounds import estimated_ends
 from ..gram.base import Gram
 from ..gram.landmarks import landmark_observer
@@ -30,16 +30,13 @@ from ..solvers.base import State
 from .columns import class_codes, columns_for, fold_columns
 from .proper import enough_rows, log_loss
 from .scores import OutOfFold
+from .selection import EQUAL, SELECTIONS, equally_good, smoothed, standard_error
 from .splits import held_out_samples
 
 #: The solver of :func:`cross_validate_path` where none is given.
 DEFAULT_SOLVER = CoordinateDescent(tol=0.01)
-#: How scores choose a step.
-SELECTIONS = ("smooth", "best", "one_se")
 
 _SHARED = 2**18  # signs from which on threads share what they are compared with
-_EQUAL = 1e-7  # scores that differ by less are equal, whatever the rounding
-_UNSURE = 0.5  # standard errors of the best score: what differs by less, chance decides
 
 
 @dataclass(frozen=True)
@@ -258,8 +255,7 @@ class PathValidation:
         reached = path["gap"][1:] <= getattr(path.solver, "gap_tol", np.inf)
         # Nor is a step with an empty box, or one that is not yet what its C says.
         mean = np.where((C > 0) & (reached if reached.any() else True), mean, -np.inf)
-        error = standard_error(split_scores[1 + mean.argmax()]) if self.selection == "smooth" else 0.0
-        best = self._likeliest(path, np.flatnonzero(mean >= mean.max() - max(_UNSURE * error, _EQUAL)))
+        best = self._likeliest(path, equally_good(mean, split_scores[1:], self.selection))
         if self.selection == "one_se":
             best = int(np.argmax(mean >= mean[best] - standard_error(split_scores[1 + best])))
         step, held_out = int(path.steps[best + 1]), path.rows.at("out_of_fold", best + 1)
@@ -288,7 +284,7 @@ class PathValidation:
 
         shared = is_numpy(self.problem.Y) and self.signs.size > _SHARED
         for_all(judge, range(len(equals)), available() if shared else 1)
-        return int(equals[np.argmax(losses <= losses.min() + _EQUAL)])  # at first, u only grows by a factor
+        return int(equals[np.argmax(losses <= losses.min() + EQUAL)])  # at first, u only grows by a factor
 
     def log_loss(self, problem: Problem, state: State) -> float:
         """Return that of the held-out decisions, scaled and shifted (:func:`log_loss`)."""
@@ -332,16 +328,21 @@ class PathValidation:
         """Return what the decision values of the models of all the data have beyond the kernel's part."""
         if not hasattr(state, "offset"):
             return self._no_offset
-        return -take_columns(state.offset, self.model_columns)
+        return -state.offset[..., self._models]
+
+    @cached_property
+    def _models(self) -> slice:
+        """The columns of all the data, after those of the folds."""
+        return slice(int(self.model_columns[0]), None, len(self.judge.splits) + 1)
 
     @cached_property
     def _no_offset(self) -> Array:
-        return -take_columns(self.problem.xp.zeros_like(self.problem.box_scale), self.model_columns)
+        return -self.problem.xp.zeros_like(self.problem.box_scale)[..., self._models]
 
     def _margin_bounds(self, problem: Problem, state: State) -> Array:
         """Estimate the bounds on the maximum margin of the models of all the data: the gap has the sums."""
-        sums = take_columns(problem.xp.stack(self._gap_and_sums(problem, state)[1]), self.model_columns)
-        return problem.xp.stack(estimated_ends(sums[0, :], -sums[1, :], sums[2, :], self.models_alone))
+        squared, total, smallest = (part[..., self._models] for part in self._gap_and_sums(problem, state)[1])
+        return problem.xp.stack(estimated_ends(squared, -total, smallest, self.models_alone))
 
     def _largest_gap(self, problem: Problem, state: State) -> Array:
         """Return the largest gap of the columns."""
@@ -360,36 +361,6 @@ class PathValidation:
         """The problem of all the data alone."""
         gram = self.problem.gram
         return self.problem.columns(gram.xp.asarray(self.model_columns, device=gram.device))
-
-
-def smoothed(values: np.ndarray, C: np.ndarray) -> np.ndarray:
-    """Return the means of each value and its neighbours, two on either side.
-
-    A neighbour weighs less the further its C is; with three times or a third of it, nothing.
-
-    Examples
-    --------
-    >>> smoothed(np.array([0.0, 0.0, 7.0, 0.0, 0.0]), C=3.0 ** np.arange(0, 2.5, 0.5))
-    array([0.  , 1.75, 3.5 , 1.75, 0.  ])
-    """
-    step = np.arange(len(values))[:, None]
-    near = step + np.arange(-2, 3)
-    inside, near = (near >= 0) & (near < len(values)), near.clip(0, len(values) - 1)
-    with np.errstate(divide="ignore", invalid="ignore"):  # C is infinite where λ is 0
-        apart = np.where(C[near] == C[step], 0, np.abs(np.log(C[near] / C[step])))
-    weight = inside * np.maximum(0, 1 - apart / np.log(3))
-    return np.asarray((weight * values[near]).sum(axis=1) / weight.sum(axis=1))
-
-
-def standard_error(scores: np.ndarray) -> float:
-    """Return that of the mean of the folds' scores; 0 where there is one.
-
-    Examples
-    --------
-    >>> round(standard_error(np.array([0.8, 0.9, 1.0, 0.9])), 3), standard_error(np.array([0.8]))
-    (0.041, 0.0)
-    """
-    return 0.0 if len(scores) < 2 else float(scores.std(ddof=1) / len(scores) ** 0.5)
 
 
 def largest_bound(problem: Problem, state: State) -> Array:

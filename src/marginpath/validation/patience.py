@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from ..path.path import Path
 from ..path.stopping import NoImprovement
 from ..problem import Problem
 from ..solvers.base import State
-from .cross_validation import standard_error
+from .selection import standard_error
 
 _LOSS_GROWTH = 3.0
 _AS_LOW = 1.01  # times the least loss is as good as that
@@ -38,6 +39,10 @@ class Patience:
 
     A score that is still the first one is waited for until 1/λ has grown by 10⁸ without a lower loss.
 
+    Where a step is worse than the best one beyond all chance, sample by sample, and the loss has not been low
+    for as long as above, what comes after will not be better: 1/λ need not grow by 10. Of 254 paths of 26
+    sets with 600 to 12,000 samples, none had a better score later.
+
     The path observes ``scores``, ``hinge`` and ``bound``. The factors were chosen on 144 paths of two classes
     and 51 of more in pairs, of some thirty sets at three to seven widths; what is luck and what is chance, on
     980 paths of thirty sets with 100 to 2,700 samples.
@@ -50,6 +55,11 @@ class Patience:
         Stop so many steps after the best score instead, whatever the loss.
     chance : float
         The mean score that is reached without learning anything: :attr:`OutOfFold.chance`.
+    last : int, optional
+        Stop at this step in any case: another path has shown that nothing better comes after it.
+    is_beaten : callable, (decisions, decisions) → bool, optional
+        Whether decisions about held-out samples, which the path observes as ``out_of_fold``, are worse than
+        others: :meth:`OutOfFold.is_beaten`.
 
     Examples
     --------
@@ -68,9 +78,13 @@ class Patience:
     growth: float = 10.0
     steps: int | None = None
     chance: float = -np.inf
+    last: int | None = None
+    is_beaten: Callable[[Any, Any], bool] | None = None
 
     def __call__(self, problem: Problem, state: State, path: Path) -> Array:
         """Return the same answer for every column."""
+        if self.last is not None and state.t >= self.last:
+            return np.ones(problem.shape[1:], dtype=bool)
         if self.steps is not None:
             return NoImprovement("scores", self.growth, self.steps)(problem, state, path)
         scores, loss, size = (np.asarray(path.rows[name][1:], dtype=float) for name in self._observed)
@@ -88,7 +102,14 @@ class Patience:
             return NoImprovement("scores", growth)(problem, state, path)
         since = size[max(_as_good_as_best(scores), int(left.argmax()))]
         is_long = size[-1] > since and size[-1] >= self.growth * since
-        return NoImprovement("scores", self.growth)(problem, state, path) | is_long
+        ends = NoImprovement("scores", self.growth)(problem, state, path) | is_long
+        return ends if np.all(ends) else ends | self._is_beaten(path, int(mean.argmax()))
+
+    def _is_beaten(self, path: Path, best: int) -> bool:
+        if self.is_beaten is None or "out_of_fold" not in path.rows:
+            return False
+        last = len(path.rows["scores"]) - 1
+        return self.is_beaten(*(path.rows.where_kept("out_of_fold", row) for row in (last, best + 1)))
 
 
 def _as_good_as_best(scores: np.ndarray) -> int:

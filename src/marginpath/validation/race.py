@@ -9,19 +9,21 @@ The rule, in three rounds:
    narrower the best. A part of 2,000 rows or more is enough for the climb too: on many rows, long steps are
    no faster than short ones.
 3. Where the climb ends, or beside it, on the side that is better, if the mean of the scores of three widths
-   around it is: chance moves a mean less. This width has the whole path, the only one that is kept.
+   around it is: chance moves a mean less. This width has the whole path, the only one that is kept; where its
+   short path was on all rows, that tells where to look closely, and where to end (``closer_look.py``).
 
 A short path has one step where a path has four, solved less exactly, and waits half as long for a better
-score; it ends at C = 1,000,000 or where a larger C changes no fold any more. Its score is minus the least log
-loss of its held-out decisions, which chance changes less than errors (:func:`short_path`); where a scoring is
-given, the best mean of that over the folds. Of equal scores in the first round the widest counts as the best.
+score; it ends at C = 1,000,000, where a larger C changes no fold any more, or where both losses of the
+held-out decisions have risen. Its score is minus the least log loss of these, which chance changes less than
+errors (:func:`short_path`); where a scoring is given, the best mean of that over the folds. Of equal scores
+in the first round the widest counts as the best.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,16 +45,21 @@ ENOUGH = 2000
 #: Steps of a path that are one of a short path, the duality gap of these, and the largest C.
 LONG, TOLERANCE, LARGEST = 4, 1e-2, 1e6
 _COLUMNS = 16  # that are looked at at a time
+_RISEN = {"log_loss": 1.001, "hinge": 1.002}  # times its least a loss is clearly over it
 #: Which of the default widths is next to the usual one.
 USUAL = 3
 
 
 @dataclass(frozen=True)
 class ShortPath:
-    """A path of few steps, and the best score on it: the higher, the better."""
+    """A path of few steps, and the best score on it: the higher, the better.
+
+    It is settled where no sample is at its bound in the end, so that a larger C changes nothing.
+    """
 
     path: Path
     score: float
+    is_settled: bool = False
 
 
 @dataclass(frozen=True)
@@ -153,7 +160,7 @@ def short_path(validation: PathValidation, steps: int, time_limit: float | None 
     path = validation.run(
         SolutionPath(ratio=ratio, tol=TOLERANCE),
         math.ceil(steps / LONG),
-        stop=_NothingToGain(patience, LARGEST / ratio),
+        stop=_NothingToGain(patience, LARGEST / ratio, judge.chance),
         observe=observe,
         models=False,
         time_limit=time_limit,
@@ -161,7 +168,9 @@ def short_path(validation: PathValidation, steps: int, time_limit: float | None 
     if path.ended is Status.INTERRUPTED:  # there is no model yet that could be kept
         raise KeyboardInterrupt
     scores = -path["log_loss"] if judge.scorer is None else path["scores"].mean(axis=1)
-    return ShortPath(path, float(scores[1:].max()))
+    is_settled = not _is_any_at_bound(validation.problem, path.last)
+    path = replace(path, observers={})  # which hold the Gram matrix
+    return ShortPath(path, float(scores[1:].max()), is_settled)
 
 
 def part_of_rows(
@@ -208,15 +217,23 @@ def part_of_rows(
 class _NothingToGain:
     """Stop where the score has not improved for long, the box is large, or no sample is at its bound.
 
-    In that last case the solution is that of every larger box.
+    In that last case the solution is that of every larger box. Where widths are compared by their log loss
+    and something was learned, also where that and the hinge loss have both risen: one of them alone may fall
+    again.
     """
 
     rule: Rule
     largest: float
+    chance: float
 
     def __call__(self, problem: Problem, state: State, path: Path) -> Array:
-        is_last = path["bound"][-1] > self.largest
+        is_last = path["bound"][-1] > self.largest or self._has_overfitted(path)
         return self.rule(problem, state, path) | (is_last or not _is_any_at_bound(problem, state))
+
+    def _has_overfitted(self, path: Path) -> bool:
+        if "log_loss" not in path.rows or path["scores"][1:].mean(axis=1).max() <= self.chance:
+            return False
+        return all(path[loss][-1] > times * path[loss][1:].min() for loss, times in _RISEN.items())
 
 
 def _is_any_at_bound(problem: Problem, state: State) -> bool:

@@ -20,8 +20,8 @@ from ..path.stopping import NoImprovement
 from ..problem import Problem, RegressionProblem
 from ..solvers import ResidualSweeps
 from ..solvers.base import State
-from .cross_validation import SELECTIONS, smoothed, standard_error
 from .scores import takes_weight
+from .selection import SELECTIONS, smoothed, standard_error
 
 _FOLDS = 3  # whose agreement says something
 _BEGUN = 0.9  # of the loss at the start: with more, the path has fitted nothing yet

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import warnings
 from collections.abc import Callable
 from functools import cached_property
@@ -15,6 +16,8 @@ from ..problem import Problem
 from ..solvers.base import State
 from .columns import Columns
 from .folds import HeldOut
+
+_CERTAIN = 3.0  # standard errors, beyond which a difference is not chance
 
 
 class OutOfFold:
@@ -77,8 +80,7 @@ class OutOfFold:
         if self.scorer is None and not _is_on_host(state):
             return self._where_they_are(state).accuracies(state.scores)
         if self.scorer is None and self._is_partition:
-            right = self._winners(state) == self._codes
-            return np.array([self._mean(right, test) for test in self.splits])
+            return self._means(self._winners(state) == self._codes)
         if self._is_partition and _is_on_host(state):
             held_out = self._held_out_values(state)
             decided = (self.columns.values(held_out[test]) for test in self.splits)
@@ -89,10 +91,26 @@ class OutOfFold:
             [self._score(self.squeezed(f), test) for f, test in zip(decided, self.splits, strict=True)]
         )
 
+    def is_beaten(self, decisions: Array, others: Array) -> bool:
+        """Whether decisions are wrong more often than others, beyond chance: McNemar's test of the samples.
+
+        Only those that one of the two is right about count: more of them are lost than won, by three standard
+        errors of that difference. Not asked of other scores than the accuracy, nor beside NumPy.
+        """
+        if self.scorer is not None or not is_numpy(decisions):
+            return False
+        here, there = (self._given_to(values, compiled=True) == self._codes for values in (decisions, others))
+        weight = self._weight_or_one * (here != there)
+        lost = float(np.sum(weight[there]) - np.sum(weight[here]))
+        return lost > _CERTAIN * math.sqrt(np.sum(weight**2))
+
     def _winners(self, state: State) -> np.ndarray:
         """Return the number of the class that each held-out sample is given to."""
-        values = self._held_out_values(state)
-        if self.columns.in_pairs and hasattr(state, "offset"):  # whose solver has loaded compiled code
+        return self._given_to(self._held_out_values(state), compiled=hasattr(state, "offset"))
+
+    def _given_to(self, values: np.ndarray, compiled: bool) -> np.ndarray:
+        """Return the classes for decision values, by compiled code where a solver has loaded it."""
+        if self.columns.in_pairs and compiled:
             from .proper_compiled import winners
 
             return np.asarray(winners(np.ascontiguousarray(values.T), len(self.classes)))
@@ -175,11 +193,21 @@ class OutOfFold:
             warnings.filterwarnings("ignore", "y_pred contains classes not in y_true", UserWarning)
             return float(self.scorer(fitted, decision, self.labels[test], **extra))
 
-    def _mean(self, right: np.ndarray, test: np.ndarray) -> float:
-        """Return the share of a fold's samples that are right."""
+    def _means(self, right: np.ndarray) -> np.ndarray:
+        """Return the share of every fold's samples that are right, in a partition."""
         if self.weight is None:
-            return float(np.count_nonzero(right[test]) / len(test))
-        return float(np.average(right[test], weights=self.weight[test]))
+            which, counts = self._fold_of_samples
+            return np.asarray(np.bincount(which[right], minlength=len(counts))[: len(counts)] / counts)
+        weight = self.weight
+        return np.array([np.average(right[test], weights=weight[test]) for test in self.splits])
+
+    @cached_property
+    def _fold_of_samples(self) -> tuple[np.ndarray, np.ndarray]:
+        """The fold that holds each sample out, behind the last one where none does, and their sizes."""
+        which = np.full(len(self.labels), len(self.splits))
+        for fold, test in enumerate(self.splits):
+            which[test] = fold
+        return which, np.array([len(test) for test in self.splits])
 
     def _where_they_are(self, state: State) -> HeldOut:
         """Return what judges scores that are no NumPy array, made once."""

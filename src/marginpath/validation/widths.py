@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..arrays import Array, as_floating, blocks, device, is_numpy, namespace
+from ..arrays import Array, as_floating, blocks, device, is_numpy, namespace, take_rows
 from ..gram.dense import DenseGram
 from ..gram.filling import fill_symmetric, require_memory
 from ..gram.samples import samples_of
@@ -63,6 +64,12 @@ class SquaredDistances:
         require_memory(self.X.shape[0], self.X.dtype, self.X, matrices=2)  # the kernel matrix is the other
         self.unit = _extent(self.X)  # else the squares of very small or large numbers are 0 or infinite
         self.negative = fill_symmetric(_NegativeHalfSquares(self.unit), self.X)
+
+    def among(self, rows: np.ndarray) -> SquaredDistances:
+        """Return those of some of the samples, in NumPy."""
+        part = copy.copy(self)
+        part.X, part.negative = take_rows(self.X, rows), self.negative[np.ix_(rows, rows)]
+        return part
 
     def gram(self, sigma: float, out: Array | None = None, constant: float = 0.0) -> DenseGram:
         """Return the Gram matrix exp(−d²/(2σ²)) + constant, written into ``out`` where one is given."""

@@ -21,6 +21,7 @@ from marginpath import parallel
 from marginpath.arrays import blocks
 from marginpath.datasets import Dataset
 from marginpath.gram.linear import interleaved_blocks
+from marginpath.gram.scaled import Scaled, in_16_bits
 from marginpath.kernels.functions import squared_norms
 from marginpath.parallel import for_all, one_blas_thread
 from marginpath.solvers.solution_path.feature_rows import DenseRows
@@ -51,7 +52,8 @@ class Ready:
     @property
     def operations(self) -> float:
         """What the two products of the sweeps take: the scores, and the field."""
-        return float(_IN_A_ROW * sum(4 * self.rows.X.size * group.w.shape[1] for group in self.groups))
+        numbers = self.rows.X.numbers.size
+        return float(_IN_A_ROW * sum(4 * numbers * group.w.shape[1] for group in self.groups))
 
 
 def tasks(quick: bool) -> Iterator[Task]:
@@ -94,7 +96,8 @@ def _ready(data: Dataset) -> Ready:
     n = len(data.y)
     fold = np.random.default_rng(0).integers(0, FOLDS, n)
     mass = np.column_stack([*(fold != number for number in range(FOLDS)), np.ones(n)]).astype(float)
-    rows = DenseRows(data.X, squared_norms(data.X), interleaved_blocks(data.X))
+    X, rounded = Scaled.of(data.X), in_16_bits(data.X)
+    rows = DenseRows(X, squared_norms(data.X), interleaved_blocks(X), rounded=lambda: rounded)
     ready = Ready(rows, [_group(data, part) for part in np.hsplit(mass, 2)])
     _in_threads(_swept, _SETTLED)(ready)
     return ready
@@ -110,6 +113,7 @@ def _group(data: Dataset, mass: np.ndarray) -> Any:
         u=np.zeros(mass.shape),
         w=np.zeros((data.X.shape[1], k), dtype=data.X.dtype),
         settings=(np.full(k, _BOUND), np.zeros(k), np.zeros(k), rho, 3e-4),
+        exact=False,
         stopped=lambda: False,
     )
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from ...arrays import Array
 from ...kernels.functions import Kernel, Linear
-from ..landmarks import chosen_points
+from ..pivots import chosen_points
 from .faults import spread
 from .linear import ClusterLinearGram, FeatureCross
 from .loading import is_dask, memory, workers_of

@@ -186,3 +186,12 @@ def add_kinds(kinds: Any, sums: Any, out: Any) -> None:
             if factor != 0:
                 for i in range(out.shape[1]):
                     out[j, i] += factor * sums[k, i]
+
+
+@compiled
+def add_rows_of_kinds(rows: Any, kind: Any, sums: Any, first: int, last: int) -> None:
+    """Add row i to the sum of its kind, for all i one after the other; of the columns first to last."""
+    for i in range(kind.size):
+        row, total = rows[i], sums[kind[i]]
+        for c in range(first, last):
+            total[c] += np.float64(row[c])

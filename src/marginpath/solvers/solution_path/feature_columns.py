@@ -21,14 +21,15 @@ from .feature_sets import LARGEST_SET, RowSet, near_rows, solve_column
 from .kernel_columns import Solution, balanced
 
 _ROUNDS = 20  # at most, at a λ
-_SWEEPS = 20  # over the rows that still move, between two sweeps over all
+_SWEEPS = 20  # over the rows that have to move, in the first round
 _WIDEST = 8  # columns of a group at most
 _DOUBLINGS = 4  # of that number, one with each round
-_PATIENCE = 4  # rounds of sweeps before a set of rows is solved as such
+_PATIENCE = 6  # rounds of sweeps before a set of rows is solved as such
 _EARLY = 1  # round of sweeps at least before Newton's method
 _DEAR = 0.5  # times features² / rows, such rounds too: so much longer a step of it takes
 _MOST = 0.25  # of the rows that may have to move there, but after _PATIENCE more rounds: sweeps are faster
 _TRIES = 3  # of it, each with the rows that the one before has left out
+_ROUGH = 1e-3  # a gap from which on sweeps may read rounded rows
 _FINER = 0.3  # of the gap, the gradient that a coordinate is left alone with
 _STRICTER = 4  # times less of it, where a set that is solved leaves the gap open
 
@@ -146,7 +147,7 @@ class _Group:
         self.bound, self.offset, self.rho = (_filled(x[None], more)[0] for x in limits)
         self.total = np.sum(self.y * self.u, axis=0)
         self.last, self.tol, self.left, self.stopped = last, tol, _FINER * tol, stopped
-        self.most = _MOST
+        self.most, self.exact = _MOST, tol < _ROUGH  # sweeps may read rounded rows, but for their late rounds
         self.begun, self.hopeless = np.zeros((2, lanes), dtype=np.bool_)  # by Newton's method; left by it
 
     @property
@@ -160,34 +161,40 @@ class _Group:
         return self.bound, self.total, self.offset, self.rho, self.left
 
     def solve(self, rows: DenseRows | SparseRows, rounds: int, rng: np.random.Generator) -> np.ndarray:
-        """Sweep over all rows, and work on what still moves, until the gap is small; return the scores."""
+        """Sweep over all rows, and work on what has to move, until the gap is small; return the scores."""
         some, patience = RowSet(rows), max(_EARLY, _DEAR * rows.features**2 / len(self.u))
+        self._sweep(rows, rng)
+        scores = self._scores(rows)
+        gap = self._gap(scores)
         for number in range(rounds):
-            before = self.u.copy()
-            self._sweep(rows, rng)
-            scores = self._scores(rows)
-            gap = self._gap(scores)
-            if self.stopped() or np.max(gap) <= self.tol:
-                return scores
-            if number >= patience:
+            if number >= patience and not self._is_done(gap):
                 self.most = _MOST if number < patience + _PATIENCE else 1.0
                 scores, gap = self._newton(rows, scores, gap)
-                if self.stopped() or np.max(gap) <= self.tol:
-                    return scores
-            active = (self.u < 0) & (self.u > -self.bound * self.mass) | (self.u != before)
-            moving = active[:, gap > self.tol].any(axis=1)
+            if self._is_done(gap):
+                break
+            self.exact |= number >= _PATIENCE
+            moving = np.any(self._moving(scores)[:, gap > self.tol], axis=1)
             count = int(np.sum(moving))
             if count == 0 or (number >= _PATIENCE and count <= LARGEST_SET):
                 self._solve_sets(some, moving, scores, gap)
                 self.left /= _STRICTER
-            elif count < len(active) / 2:
+            elif count < len(moving) / 2:
                 self._sweep_over(rows, np.flatnonzero(moving), _SWEEPS << min(number, _DOUBLINGS), rng)
             else:
-                continue
+                self._sweep(rows, rng)
             scores = self._scores(rows)
-            if self.stopped() or np.max(self._gap(scores)) <= self.tol:
-                return scores
+            gap = self._gap(scores)
         return scores
+
+    def _is_done(self, gap: np.ndarray) -> bool:
+        return self.stopped() or bool(np.max(gap) <= self.tol)
+
+    def _moving(self, scores: np.ndarray) -> np.ndarray:
+        """Return which u are between their bounds, or on the wrong one for their gradient."""
+        low, gradient = -self.bound * self.mass, self.y * scores + 1
+        falls, rises = self.u > low, self.u < 0
+        wrong = (falls & (gradient > self.left)) | (rises & (gradient < -self.left))
+        return np.asarray((falls & rises) | wrong)
 
     def _newton(
         self, rows: DenseRows | SparseRows, scores: np.ndarray, gap: np.ndarray
@@ -244,13 +251,23 @@ class _Group:
     def _sweep_over(
         self, rows: DenseRows | SparseRows, some: np.ndarray, sweeps: int, rng: np.random.Generator
     ) -> None:
-        """Sweep over some of the rows until none moves, or many times."""
+        """Sweep over some of the rows until none moves, or many times; go to the mean of the last quarter.
+
+        A mean of points in the box is in it; its dual objective is no worse than that of the points, nor its
+        primal one, on average (both are convex), and in their sum mostly better by a quarter.
+        """
         chosen = rng.permutation(some)
         part, own = rows.take(chosen), copy.copy(self)
         own.y, own.mass, own.u = (x[chosen] for x in (self.y, self.mass, self.u))
-        for _ in range(sweeps):
-            if not own._sweep(part, rng) or self.stopped():
+        mean = _Mean(own.standing)
+        for number in range(sweeps):
+            moves = own._sweep(part, rng)
+            if 4 * number >= 3 * sweeps:
+                mean.add(own.standing)
+            if not moves or self.stopped():
                 break
+        else:
+            mean.write(own.standing)
         self.u[chosen] = own.u
 
     def _sweep(self, rows: DenseRows | SparseRows, rng: np.random.Generator) -> int:
@@ -272,6 +289,26 @@ class _Group:
             relative = np.where(primal > 0, (primal - dual) / primal, 0)
             untied = np.where(total > 0, np.abs(self.total) / total, 0) * (self.rho > 0)
         return np.asarray(np.maximum(relative, untied))
+
+
+class _Mean:
+    """The mean of points where columns have been: to the bit what it is in all of them, where that is one."""
+
+    def __init__(self, like: tuple[np.ndarray, ...]) -> None:
+        self.sums, self.first, self.count = [np.zeros(x.shape) for x in like], like, 0
+
+    def add(self, point: tuple[np.ndarray, ...]) -> None:
+        """Let one more point count."""
+        if not self.count:
+            self.first = tuple(x.copy() for x in point)
+        self.count += 1
+        for total, x, first in zip(self.sums, point, self.first, strict=True):
+            total += x - first
+
+    def write(self, point: tuple[np.ndarray, ...]) -> None:
+        """Write the mean."""
+        for x, total, first in zip(point, self.sums, self.first, strict=True):
+            x[...] = first + total / self.count
 
 
 def _filled(x: np.ndarray, more: int) -> np.ndarray:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays import blocks
+from ...gram.scaled import Scaled
 from .feature_rows import DenseRows, SparseRows
 
 _TIMES, _MORE = 4, 2048  # rows beside those that must move: so many times as many, and these
@@ -35,7 +36,7 @@ _HALVINGS = 40
 class Rows(NamedTuple):
     """Rows whose z may change; ``field`` and ``total`` are what all others contribute."""
 
-    X: np.ndarray
+    X: Scaled
     y: np.ndarray
     low: np.ndarray
     high: np.ndarray
@@ -97,11 +98,11 @@ def _field_of(rows: DenseRows | SparseRows, z: np.ndarray) -> np.ndarray:
     """Return Xᵀz in float64: where C is large, most of it cancels."""
     from .sweeping import add_rows_times
 
-    support, field = np.flatnonzero(z), np.zeros(rows.X.shape[1])
-    for first, last in blocks(len(support), max(1, _PIECE // len(field))):
+    support, field = np.flatnonzero(z), np.zeros((1, rows.X.shape[1]))
+    for first, last in blocks(len(support), max(1, _PIECE // field.size)):
         some = support[first:last]
-        add_rows_times(rows.take(some).X, z[some], field)
-    return field
+        add_rows_times(rows.take(some).X.numbers, 0, len(some), z[some, None], field)
+    return np.asarray(field[0] * rows.X.units)
 
 
 def solve_rows(rows: Rows, start: Point, gap: float, stopped: Callable[[], bool] = lambda: False) -> Point:
@@ -149,7 +150,7 @@ def _scores(rows: Rows, v: np.ndarray) -> np.ndarray:
     from .sweeping import score_rows
 
     out = np.empty((1, len(rows.X)))
-    score_rows(rows.X, v[None], 0, len(rows.X), out)
+    score_rows(rows.X.numbers, (v * rows.X.units)[None], 0, len(rows.X), out)
     return np.asarray(out[0])
 
 
@@ -157,9 +158,9 @@ def _field(rows: Rows, z: np.ndarray) -> np.ndarray:
     """Return Xᵀz with what the other rows contribute, in float64."""
     from .sweeping import add_rows_times
 
-    field = rows.field.copy()
-    add_rows_times(rows.X, z, field)
-    return field
+    field = np.zeros((1, rows.X.shape[1]))
+    add_rows_times(rows.X.numbers, 0, len(z), z[:, None], field)
+    return np.asarray(rows.field + field[0] * rows.X.units)
 
 
 def _gap(rows: Rows, z: np.ndarray, g: np.ndarray) -> float:
@@ -170,7 +171,7 @@ def _gap(rows: Rows, z: np.ndarray, g: np.ndarray) -> float:
 class Curvature:
     """Σ x xᵀ over the rows between their bounds, with a last feature of 1; few come and go at a time."""
 
-    def __init__(self, X: np.ndarray) -> None:
+    def __init__(self, X: Scaled) -> None:
         self.X, self.free = X, np.zeros(len(X), dtype=np.bool_)
         self.matrix = np.zeros((X.shape[1] + 1, X.shape[1] + 1))
 

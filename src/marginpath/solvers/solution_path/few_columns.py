@@ -75,10 +75,11 @@ class FewColumns(KernelColumns):
             self.layout.collect(self.rest, np.ascontiguousarray(self.u.T), self.packed_u)
             self._collect_fields(self.rest, self.f)
             self.offset[self.rest] = self.rest_offset
-        shape, every = self.problem.shape, np.arange(self.layout.columns)
+        shape = self.problem.shape
         packed = PackedColumns(self.layout, shape, self.packed_u, self.fields, self.outside, self.offset)
         if refresh:
             product = self.problem.gram.accurate_product(self.problem.Y * packed.whole("u"))
+            every = np.arange(self.layout.columns)
             self._collect_fields(every, np.atleast_2d(np.asarray(product, dtype=np.float64).T))
         return packed
 
@@ -182,10 +183,10 @@ _known: WeakKeyDictionary[Problem, tuple[Any, dict[int, list[Part]]]] = WeakKeyD
 def _few_of(problem: Problem) -> tuple[Any, list[Part]]:
     from .few_samples import Few
 
-    if problem not in _known:
+    if (made := _known.get(problem)) is None:
         gram = cast(Any, problem.gram)
-        _known[problem] = Few(gram.matrix, gram.diagonal, *layout_of(problem)), {}
-    few, parts = _known[problem]
+        made = _known[problem] = Few(gram.matrix, gram.diagonal, *layout_of(problem)), {}
+    few, parts = made
     workers = parallel.available()
     if workers not in parts:
         parts[workers] = _parts(problem, workers)

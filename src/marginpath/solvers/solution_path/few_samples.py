@@ -21,6 +21,7 @@ _FLAT = 1e-12  # least curvature of a step, over the diagonal
 _TINY = 1e-300
 _SHARE = 0.3  # of the violation that is left until the gap is looked at again
 _SPARE = 0.5  # of the gap asked for that the samples may keep
+_AHEAD = 0.6  # rounds of pair steps until the gap is small, over the logarithm of what it is too large by
 _PATIENCE = 2**18  # pair steps times samples, of a column, that are too many: Newton's method may be faster
 
 
@@ -286,6 +287,8 @@ def _settle(desk: Any, few: Any, q: int, asked: Any, stop: Any) -> Any:
         for b in range(z.size):
             f[b] = (down[b] if z[b] > low[b] else -up[b]) - y[b] if low[b] < high[b] else 0.0
         left -= taken if taken > 0 else left  # none: rounding is all that is left
+        if taken * _AHEAD * np.log(gap / (tol * scale)) > left:
+            left = 0
     return _survey(desk)[0], 1.0, True
 
 

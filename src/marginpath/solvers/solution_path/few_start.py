@@ -51,7 +51,8 @@ def _begin(desk: Any, few: Any, q: int, c: int, duals: Any) -> None:
             count += 1
     for b in range(m):
         f[b] *= factor
-        for p in range(count):
+    for p in range(count):  # row by row, as they lie in memory
+        for b in range(m):
             f[b] += steps[p] * np.float64(few.rows[moved[p], few.samples[a + b]])
     follow_watched(few, j, factor, moved, steps, count, duals.outside)
     for b in range(m):

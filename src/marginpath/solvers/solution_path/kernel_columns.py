@@ -24,6 +24,7 @@ from .packed import PackedColumns
 QUESTIONS = 10
 _ROUGH = 1e-4  # gaps from which on kernel values of 16 bits will do, on the way
 _ROWS, _FEW = 1024, 2**16  # rows that are transposed at a time, and numbers that one thread transposes
+_SUMMED = 2**20  # numbers of rows that one thread adds up
 
 
 #: Runs a task on every item, by threads.
@@ -115,7 +116,8 @@ class KernelColumns:
         share: Share = partial(for_all, workers=workers, stop=None if ends_soon else stop_all)
         with stopped_in_time(stop_all):
             solved = self._solve_some(settings, workers, share, stop)
-            share(lambda part: self._solve(part, settings, stop), self._shared_out(solved))
+            if rest := self._shared_out(solved):
+                share(lambda part: self._solve(part, settings, stop), rest)
 
     def _solve_some(self, settings: Any, workers: int, share: Share, stop: np.ndarray) -> set[int]:
         """Return the columns that are solved in another way than each by itself, if there is one."""
@@ -278,9 +280,21 @@ def sums_of_kinds(problem: Problem) -> tuple[np.ndarray | None, np.ndarray]:
     if kinds is None:
         product = problem.gram.accurate_product(np.asarray(problem.Y * problem.mass))
         return None, np.asarray(product, dtype=np.float64)
+    if (rows := problem.gram.matrix) is not None and isinstance(rows, np.ndarray):
+        return kinds, _sums_of_rows(rows, kind, len(kinds))
     members = np.eye(len(kinds), dtype=problem.Y.dtype)[kind]
     sums = np.asarray(problem.gram.accurate_product(members), dtype=np.float64)
     return kinds, np.ascontiguousarray(sums.T)
+
+
+def _sums_of_rows(rows: np.ndarray, kind: np.ndarray, kinds: int) -> np.ndarray:
+    """Return the sum of the rows of each kind, each added up in their order by one thread."""
+    from .advance import add_rows_of_kinds
+
+    sums, workers = np.zeros((kinds, rows.shape[1])), parallel.available() if rows.size > _SUMMED else 1
+    parts = blocks(rows.shape[1], -(-rows.shape[1] // workers))
+    for_all(lambda part: add_rows_of_kinds(rows, kind, sums, *part), parts, workers)
+    return sums
 
 
 def _alike(problem: Problem) -> tuple[np.ndarray | None, np.ndarray]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, cast
 
-import scipy.sparse as sp
-
 from ...arrays import Array
 from ...gram.base import Gram
 from ...problem import Problem
@@ -21,7 +19,7 @@ from .packed import PackedColumns
 #: Rows up to which kernel values are computed from features: they are solved on faster, late in a path.
 FEW = 8192
 _OF_SPARSE = 1.4  # times as many rows of sparse features, whose exact sets take longest: up to 1 GB
-_LARGEST = {"float32": 1e18, "float64": 1e150}  # box sizes that stand for no box
+_LARGEST = {4: 1e18, 8: 1e150}  # box sizes that stand for no box, by the bytes of a number
 _ROUGH = 1e-4  # gaps from which on rows of kernel values in float32 will do
 
 
@@ -101,7 +99,7 @@ class SolutionPath:
         Most samples in a set; up to four times as many where more than that are between their bounds. There
         are no such sets over features.
     rounds : int
-        Most sets, or sweeps over all samples, at a λ; a step that needs more keeps a larger gap.
+        Most sets, or rounds of sweeps, at a λ; a step that needs more keeps a larger gap.
     refresh : int
         The fields are computed anew at every step that is a multiple of this, against rounding.
     threads : int, optional
@@ -151,9 +149,10 @@ class SolutionPath:
         """Raise the bound to b_{t+1}, and go to the solution there."""
         t, problem = state.t + 1, self._solved_on(problem)
         schedule = self.schedule or GeometricDecay(state.start * self.ratio, self.ratio)
-        size = min(box_size(schedule, t, state.size), _LARGEST[problem.Y.dtype.name])
+        size = min(box_size(schedule, t, state.size), _LARGEST[problem.Y.dtype.itemsize])
         bound = problem.box_size(size)
-        columns = self._columns_of(problem)(problem, state, bound)
+        is_packed = state.packed is not None and problem.gram.matrix is not None  # not if resumed elsewhere
+        columns = (FewColumns if is_packed else self._columns_of(problem))(problem, state, bound)
         if state.t == 0:
             columns.begin()
         columns.solve(self, t)
@@ -183,5 +182,6 @@ def sweeps_over(gram: Gram) -> bool:
     >>> sweeps_over(Gram.linear(np.ones((10, 2)))), sweeps_over(Gram.linear(np.ones((10_000, 2))))
     (False, True)
     """
-    most = FEW * (_OF_SPARSE if sp.issparse(gram.features) else 1)
-    return gram.space == "features" and gram.shape[0] > most
+    if gram.space != "features":
+        return False
+    return bool(gram.shape[0] > FEW * (_OF_SPARSE if cast(Any, gram).is_sparse else 1))

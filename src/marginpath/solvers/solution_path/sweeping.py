@@ -9,13 +9,29 @@ where β, the offset, is the multiplier of Σ y_i u_i = 0; without an intercept,
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .part import compiled, summed
 
 _FAR = 1e300  # times a gradient, beyond every bound: where a zero sample goes
+
+
+class Blocks(NamedTuple):
+    """Rows in blocks: block c is every m-th run of them, from run c on, and its Gram matrix is ``grams[c]``.
+
+    ``diagonal`` has the squared norms of all rows, so that of a Gram matrix only rows that move are read.
+    Scores are those of ``rows`` times w, and what moves is added to the sums as ``added`` has it. Where these
+    are in other units, w is the sums times a factor for each feature; else the same array, and no factor.
+    """
+
+    rows: Any
+    added: Any
+    factor: Any
+    diagonal: Any
+    grams: Any
+    run: int
 
 
 @compiled
@@ -29,10 +45,7 @@ def _exact(old: Any, gradient: Any, curvature: Any, low: Any, tol: Any) -> Any:
 @compiled
 def step_in_blocks(
     order: Any,
-    rows: Any,
-    diagonal: Any,
-    grams: Any,
-    run: int,
+    blocks: Any,
     passes: int,
     y: Any,
     mass: Any,
@@ -43,13 +56,14 @@ def step_in_blocks(
     rho: Any,
     tol: Any,
     w: Any,
+    sums: Any,
 ) -> int:
     """Step through blocks of dense rows in the given order, and return how many steps there were.
 
-    Block c is every m-th run of rows, from run c on, and its Gram matrix is ``grams[c]``: it is stepped
-    through some times on its own scores, before w = Xᵀ(Y∘u), here (columns, features), follows. ``diagonal``
-    has the squared norms of all rows, so that of a Gram matrix only rows that move are read.
+    A block is stepped through some times on its own scores, before w = Xᵀ(Y∘u), here (columns, features),
+    follows.
     """
+    rows, added, factor, diagonal, grams, run = blocks
     n, m, size, k = len(rows), len(grams), grams.shape[1], len(w)
     index, moved = np.empty(size, np.int64), 0
     scores, change = np.empty((k, size), w.dtype), np.empty((k, size + 3), w.dtype)
@@ -77,7 +91,10 @@ def step_in_blocks(
                 i = block[r]
                 change[j, r], u[i, j] = sign[r] * (new[r] - u[i, j]), new[r]
         if moved > before:
-            _follow(rows, block, change, w)
+            _follow(added, block, change, sums)
+            for j in range(k if factor.size else 0):
+                for p in range(factor.size):
+                    w[j, p] = factor[p] * sums[j, p]
     return moved
 
 
@@ -150,10 +167,11 @@ def _score(rows: Any, block: Any, w: Any, out: Any) -> None:
 @summed
 def _twelve_products(rows: Any, i: Any, v: Any, w: Any, z: Any) -> Any:
     """Return the products of four rows with v, w and z: a number that is read takes part in several."""
-    a0 = a1 = a2 = b0 = b1 = b2 = c0 = c1 = c2 = d0 = d1 = d2 = w.dtype.type(0)
+    real = w.dtype.type
+    a0 = a1 = a2 = b0 = b1 = b2 = c0 = c1 = c2 = d0 = d1 = d2 = real(0)
     i0, i1, i2, i3 = i
     for p in range(w.size):
-        a, b, c, d = rows[i0, p], rows[i1, p], rows[i2, p], rows[i3, p]
+        a, b, c, d = real(rows[i0, p]), real(rows[i1, p]), real(rows[i2, p]), real(rows[i3, p])
         a0, b0, c0, d0 = a0 + a * v[p], b0 + b * v[p], c0 + c * v[p], d0 + d * v[p]
         a1, b1, c1, d1 = a1 + a * w[p], b1 + b * w[p], c1 + c * w[p], d1 + d * w[p]
         a2, b2, c2, d2 = a2 + a * z[p], b2 + b * z[p], c2 + c * z[p], d2 + d * z[p]
@@ -163,13 +181,14 @@ def _twelve_products(rows: Any, i: Any, v: Any, w: Any, z: Any) -> Any:
 @summed
 def _four_products(rows: Any, i: Any, w: Any) -> Any:
     """Return the products of four rows with w."""
-    a = b = c = d = w.dtype.type(0)
+    real = w.dtype.type
+    a = b = c = d = real(0)
     i0, i1, i2, i3 = i
     for p in range(w.size):
-        a += rows[i0, p] * w[p]
-        b += rows[i1, p] * w[p]
-        c += rows[i2, p] * w[p]
-        d += rows[i3, p] * w[p]
+        a += real(rows[i0, p]) * w[p]
+        b += real(rows[i1, p]) * w[p]
+        c += real(rows[i2, p]) * w[p]
+        d += real(rows[i3, p]) * w[p]
     return a, b, c, d
 
 
@@ -196,11 +215,14 @@ def _follow(rows: Any, block: Any, change: Any, w: Any) -> None:
 
 
 @compiled
-def add_rows_times(rows: Any, factors: Any, w: Any) -> None:
-    """Add all rows times their factors to w, whose precision is that of the sums."""
-    change = np.zeros((1, factors.size + 3), w.dtype)
-    change[0, : factors.size] = factors
-    _follow(rows, np.arange(factors.size), change, w.reshape(1, w.size))
+def add_rows_times(rows: Any, first: int, last: int, factors: Any, w: Any) -> None:
+    """Add some rows times their factors, (rows, columns), to w, (columns, features), in its precision."""
+    count, k = last - first, len(w)
+    change = np.zeros((k, count + 3), w.dtype)
+    for i in range(count):
+        for j in range(k):
+            change[j, i] = factors[first + i, j]
+    _follow(rows, np.arange(first, last), change, w)
 
 
 @compiled
@@ -211,10 +233,11 @@ def _four(change: Any, r: int) -> Any:
 @compiled
 def _add_four_to_three(rows: Any, i: Any, factors: Any, v: Any, w: Any, z: Any) -> None:
     """Add four rows times their factors to v, w and z."""
+    real = w.dtype.type
     i0, i1, i2, i3 = i
     (a0, b0, c0, d0), (a1, b1, c1, d1), (a2, b2, c2, d2) = factors
     for p in range(w.size):
-        a, b, c, d = rows[i0, p], rows[i1, p], rows[i2, p], rows[i3, p]
+        a, b, c, d = real(rows[i0, p]), real(rows[i1, p]), real(rows[i2, p]), real(rows[i3, p])
         first = d0 * d + (c0 * c + (b0 * b + (a0 * a + v[p])))
         second = d1 * d + (c1 * c + (b1 * b + (a1 * a + w[p])))
         third = d2 * d + (c2 * c + (b2 * b + (a2 * a + z[p])))
@@ -224,10 +247,12 @@ def _add_four_to_three(rows: Any, i: Any, factors: Any, v: Any, w: Any, z: Any) 
 @compiled
 def _add_four(rows: Any, i: Any, factors: Any, w: Any) -> None:
     """Add four rows times their factors to w."""
+    real = w.dtype.type
     i0, i1, i2, i3 = i
     a, b, c, d = factors
     for p in range(w.size):
-        w[p] = d * rows[i3, p] + (c * rows[i2, p] + (b * rows[i1, p] + (a * rows[i0, p] + w[p])))
+        first = b * real(rows[i1, p]) + (a * real(rows[i0, p]) + w[p])
+        w[p] = d * real(rows[i3, p]) + (c * real(rows[i2, p]) + first)
 
 
 @compiled

@@ -1,0 +1,50 @@
+"""What the short path of a width tells of its whole path: where to look closely, and where to end.
+
+A short path has scored the whole range of C, in long steps. The whole path takes these too, until one step
+before the first that is as good as the best by its scores or its log loss, and short steps from there on; it
+ends two of them after the last such step. Chosen on 26 sets and made tables with up to 1,200 rows (those that
+``bench widths`` names, HTRU2 and a9a), ten splits each: the accuracy on new rows was 0.02 ± 0.03 points
+higher than of whole paths in short steps, and 0.01 ± 0.03 on eight other splits of the same sets.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..schedules import LongThenShort
+from ..solvers import SolutionPath
+from .race import LONG, ShortPath
+from .selection import equally_good
+
+_FURTHER = 2  # steps after the best one
+
+
+def closer_look(short: ShortPath, selection: str) -> LongThenShort:
+    """Return the schedule of a whole path with short steps where the short path is at its best.
+
+    It has no end where the short path ended at its best and a larger C could be better.
+
+    Examples
+    --------
+    >>> import marginpath as mp
+    >>> from marginpath.validation.cross_validation import PathValidation
+    >>> from marginpath.validation.race import short_path
+    >>> data = mp.datasets.gaussian_mixture()
+    >>> gram = mp.Gram.from_kernel(data.X, mp.Gaussian(sigma=0.5))
+    >>> short = short_path(PathValidation(gram, data.y, intercept=True, whole=False), steps=100)
+    >>> schedule = closer_look(short, "smooth")
+    >>> int(short.path["log_loss"][1:].argmin()) + 1, schedule.turn, schedule.end
+    (2, 1, 7)
+    """
+    path, scores = short.path, short.path["scores"][1:]
+    equals = equally_good(scores.mean(axis=1), scores, selection)
+    first = best = int(equals[0])
+    if "log_loss" in path.rows:
+        losses = path["log_loss"][1:]
+        least = int(losses.argmin())
+        first, best = min(first, least), max(int(equals[losses[equals].argmin()]), least)
+    turn, last = max(1, first), len(scores) - 1
+    end = turn + LONG * (best + 1 - turn) + (_FURTHER if best < last else 1)
+    state: Any = path.last
+    ratio, is_end = SolutionPath.ratio, best < last or short.is_settled
+    return LongThenShort(state.start, ratio**LONG, ratio, turn, end if is_end else None)
