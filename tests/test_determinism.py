@@ -141,7 +141,7 @@ out = []
 for clf in (
     mp.MarginPathClassifier(path_tol=1e-12, random_state=0),
     mp.MarginPathClassifier(method="inertial", max_iter=100, random_state=0),
-    mp.LinearMarginPathClassifier(random_state=0),
+    mp.LinearMarginPathClassifier(path_tol=1e-12, random_state=0),
 ):
     clf.fit(X, y)
     out.append([clf.step_, clf.predict(X).tolist(), clf.decision_function(X).tolist(),
