@@ -86,7 +86,7 @@ class ApproximationMixin:
                 gram = choose_gram(rows, kernel, constant=self.constant_, landmarks=landmarks)
                 intercept = self.fit_intercept and self.constant_ == 0
                 problem = Problem(gram, signs, mass[index].max(axis=1), intercept=intercept)
-                tol = asked_gap(self.path_tol, coarse=False)
+                tol = asked_gap(self.path_tol)
                 labels.append(self._labels(_decisions(problem, C, tol, Z)))
         return float(np.mean(labels[0] != labels[1]))
 

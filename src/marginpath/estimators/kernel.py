@@ -88,8 +88,8 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
         Seconds, after which the best model so far is kept, with a warning.
     path_tol : "auto" or float
         For method="coordinate": the duality gap of every step, over its objective. Every step is the SVM at
-        its C to this accuracy; one that is not is never chosen silently. "auto" is 0.001, and 0.01 where
-        landmarks approximate the kernel, or a linear one has more than some 10,000 rows.
+        its C to this accuracy; one that is not is never chosen silently. "auto" is 0.001, 0.01 where a linear
+        kernel has more than some 10,000 rows, and 0.02 where landmarks approximate the kernel.
     fit_intercept : bool
         Whether the classifier has an intercept, which is not penalized, as in SVC. Algorithms 1 and 2,
         stopping="margin" and :class:`marginpath.LeaveOneOut` add a constant to the kernel instead, whose part
@@ -116,7 +116,7 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
     landmarks : int, "auto" or None
         Approximate the kernel by so many of the training samples (Nyström), whose number then decides time,
         and room in memory or on disk. "auto" does so for 10,000 rows and more whose kernel matrix does not
-        fit into ``cache_size``, with 8 √n landmarks or as many as fit; None computes kernel values again and
+        fit into ``cache_size``, with 10 √n landmarks or as many as fit; None computes kernel values again and
         again there, and is None on a cluster. Not with a linear or precomputed kernel.
     n_jobs : int, optional
         Threads; None takes the cores there are.

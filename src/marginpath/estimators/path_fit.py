@@ -35,7 +35,9 @@ SWEEPS, FEATURE_SWEEPS = replace(DEFAULT_SOLVER, sweeps=3, passes=3), replace(DE
 RATIO = {"coordinate": SWEEPS.ratio, "inertial": 1.05, "gradient": 1.02}
 STEPS = {"coordinate": 100, "inertial": 1000, "gradient": 3000}
 
-_GAP, _COARSE_GAP = 1e-3, 1e-2  # over the objective, of every step; by landmarks, and over many features
+#: Duality gap of every step, over its objective: of kernel values, over many features, and by landmarks, which
+#: change the objective by more themselves.
+_GAP, _FEATURE_GAP, _LANDMARK_GAP = 1e-3, 1e-2, 2e-2
 _PROOF_NUMBERS = 1e8  # entries times columns that are multiplied to prove bounds on the margin at more steps
 
 
@@ -193,8 +195,7 @@ class Follower:
         """Return the solver of the method, with the schedule as asked for."""
         schedule = None if self.choice.classifier.schedule == "auto" else self.choice.classifier.schedule
         if self.method == "coordinate" and problem.gram.space != "cluster" and not self.choice.exact:
-            coarse = problem.gram.chosen is not None or sweeps_over(problem.gram)
-            return SolutionPath(schedule, tol=asked_gap(self.choice.classifier.path_tol, coarse))
+            return SolutionPath(schedule, tol=asked_gap(self.choice.classifier.path_tol, problem.gram))
         if self.method == "coordinate":
             sweeps = SWEEPS if problem.gram.space == "samples" else FEATURE_SWEEPS
             tol = 0.0 if self.choice.exact else sweeps.tol
@@ -235,17 +236,22 @@ class Follower:
         warnings.warn(reason, ConvergenceWarning, stacklevel=2)
 
 
-def asked_gap(path_tol: float | str, coarse: bool) -> float:
-    """Return the duality gap that every step is to have, over its objective; "auto" asks less where coarse.
+def asked_gap(path_tol: float | str, gram: Gram | None = None) -> float:
+    """Return the duality gap that every step is to have, over its objective; "auto" asks less of features.
 
     Examples
     --------
-    >>> asked_gap("auto", coarse=False), asked_gap("auto", coarse=True), asked_gap(1e-6, True)
-    (0.001, 0.01, 1e-06)
+    >>> import marginpath as mp
+    >>> X = np.random.default_rng(0).standard_normal((50, 2))
+    >>> exact, approximate = Gram.from_kernel(X, "rbf"), Gram.landmarks(X, mp.Gaussian(1.0), 20)
+    >>> asked_gap("auto", exact), asked_gap("auto", approximate), asked_gap(1e-6, approximate)
+    (0.001, 0.02, 1e-06)
     """
-    if isinstance(path_tol, str):
-        return _COARSE_GAP if coarse else _GAP
-    return float(path_tol)
+    if not isinstance(path_tol, str):
+        return float(path_tol)
+    if gram is not None and gram.chosen is not None:
+        return _LANDMARK_GAP
+    return _FEATURE_GAP if gram is not None and sweeps_over(gram) else _GAP
 
 
 def on_cluster(solver: CoordinateDescent) -> ClusterSweeps:

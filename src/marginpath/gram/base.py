@@ -102,7 +102,7 @@ class Gram(ABC):
             are given, features of landmarks beyond half of them lie in a temporary file.
         landmarks : int, array of int or "auto", optional
             Approximate the matrix by so many rows, or by those with these numbers; "auto" where it does not
-            fit, by as many as memory has room for, 8 √n at most. See :meth:`landmarks`, also for ``seed``.
+            fit, by as many as memory has room for, 10 √n at most. See :meth:`landmarks`, also for ``seed``.
 
         Examples
         --------

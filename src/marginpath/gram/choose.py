@@ -29,7 +29,7 @@ logger = logging.getLogger("marginpath")
 _SHARE = 0.8  # of the free memory; the rest is for the states of a run and for the products
 _SAMPLES = 0.4  # of it for the samples, which are there twice: as they came and as the products take them
 _GIB = 2**30
-_PER_ROOT, _FEWEST = 8, 20  # landmarks, of √n rows and at least
+_PER_ROOT, _FEWEST = 10, 20  # landmarks, of √n rows and at least
 _MANY = 10_000  # rows that landmarks pay for
 _FEATURES = 0.5  # of the memory for them and what their sweeps need; the rest is for the states
 _SWEPT = 8192  # rows, of which fewer have kernel values instead
@@ -88,7 +88,7 @@ class Place(NamedTuple):
 
 
 def landmarks_for(n: int, room: float, number_bytes: int = 4) -> int | None:
-    """Return how many landmarks so many rows get: 8 √n, or what there is room for; None where that is none.
+    """Return how many landmarks so many rows get: 10 √n, or what there is room for; None where that is none.
 
     Few rows have none either: their kernel values are soon computed again.
 
@@ -98,7 +98,7 @@ def landmarks_for(n: int, room: float, number_bytes: int = 4) -> int | None:
     Examples
     --------
     >>> landmarks_for(50_000, 4e9), landmarks_for(1_000_000, 4e9), landmarks_for(10**7, 4e9)
-    (1788, 372, None)
+    (2236, 372, None)
     >>> landmarks_for(1_000_000, 4e9, number_bytes=2)
     744
     """

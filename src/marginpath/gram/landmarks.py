@@ -15,6 +15,7 @@ import numpy as np
 from ..arrays import Array, as_floating, namespace, take_columns, take_rows
 from ..kernels.functions import Kernel, as_kernel, squared_norms
 from ..mapped import MEMORY, Room
+from ..parallel import for_each
 from .base import Gram
 from .compensated import compensated_product
 from .features import landmark_features, mean_of, rounded_features, row_blocks, squares_of
@@ -152,7 +153,8 @@ class RoundedLandmarkGram(LandmarkGram):
     _is_here = True
 
     def _trace_of(self, features: Scaled) -> float:
-        return float(sum(squares_of(features[a:b]) for a, b in row_blocks(features.numbers)))
+        self.diagonal = _of_rows(features, squared_norms)
+        return float(np.sum(self.diagonal, dtype=np.float64))
 
     @cached_property
     def features(self) -> np.ndarray:
@@ -164,14 +166,9 @@ class RoundedLandmarkGram(LandmarkGram):
         """The features."""
         return self.X
 
-    @cached_property
-    def diagonal(self) -> np.ndarray:
-        """The squared norms of the rows."""
-        return self._of_blocks(squared_norms)
-
     @property
     def _row_codes(self) -> np.ndarray:
-        return self._of_blocks(row_codes)
+        return _of_rows(self.X, row_codes)
 
     def rows(self, index: Array) -> Array:
         """Return the products of some rows with all."""
@@ -182,9 +179,17 @@ class RoundedLandmarkGram(LandmarkGram):
         sums = compensated_product(self.X.numbers, V)
         return np.asarray((sums.T * self.X.units.astype(np.float64)).T)
 
-    def _of_blocks(self, ask: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """Return what is asked of every row, some rows at a time."""
-        return np.concatenate([ask(self.X[a:b]) for a, b in row_blocks(self.X.numbers)])
+
+def _of_rows(rows: Scaled, ask: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Return what is asked of every row, of some rows at a time, which the threads share."""
+    ends = row_blocks(rows.numbers)
+    parts: list[Any] = [None] * len(ends)
+
+    def look(number: int) -> None:
+        parts[number] = ask(rows[slice(*ends[number])])
+
+    for_each(look, range(len(ends)), parallel=len(ends) > 1)
+    return np.concatenate(parts)
 
 
 def landmark_observer(gram: Gram, columns: np.ndarray | None = None) -> dict[str, Callable[..., Array]]:

@@ -40,8 +40,8 @@ class Patience:
     A score that is still the first one is waited for until 1/λ has grown by 10⁸ without a lower loss.
 
     Where a step is worse than the best one beyond all chance, sample by sample, and the loss has not been low
-    for as long as above, what comes after will not be better: 1/λ need not grow by 10. Of 254 paths of 26
-    sets with 600 to 12,000 samples, none had a better score later.
+    for as long as above, what comes after will not be better: 1/λ need not grow by 10. Of 267 paths of 17
+    sets with 214 to 8,000 samples, 41 end so, and none of them had a better score later.
 
     The path observes ``scores``, ``hinge`` and ``bound``. The factors were chosen on 144 paths of two classes
     and 51 of more in pairs, of some thirty sets at three to seven widths; what is luck and what is chance, on

@@ -17,7 +17,7 @@ from ..solvers.base import State
 from .columns import Columns
 from .folds import HeldOut
 
-_CERTAIN = 3.0  # standard errors, beyond which a difference is not chance
+_CERTAIN = 2.5  # standard errors, beyond which a difference is not chance
 
 
 class OutOfFold:
@@ -94,7 +94,7 @@ class OutOfFold:
     def is_beaten(self, decisions: Array, others: Array) -> bool:
         """Whether decisions are wrong more often than others, beyond chance: McNemar's test of the samples.
 
-        Only those that one of the two is right about count: more of them are lost than won, by three standard
+        Only those that one of the two is right about count: more of them are lost than won, by 2.5 standard
         errors of that difference. Not asked of other scores than the accuracy, nor beside NumPy.
         """
         if self.scorer is not None or not is_numpy(decisions):

@@ -34,6 +34,15 @@ class Blocks(NamedTuple):
     run: int
 
 
+class Boxes(NamedTuple):
+    """Of the rows of a block, (columns, rows): signs, lower bounds, u, and 1 over the curvature of a step."""
+
+    sign: Any
+    low: Any
+    u: Any
+    inverse: Any
+
+
 @compiled
 def _exact(old: Any, gradient: Any, curvature: Any, low: Any, tol: Any) -> Any:
     """Return where one coordinate goes; a zero sample, whose margin nothing changes, goes to the bound."""
@@ -67,7 +76,8 @@ def step_in_blocks(
     n, m, size, k = len(rows), len(grams), grams.shape[1], len(w)
     index, moved = np.empty(size, np.int64), 0
     scores, change = np.empty((k, size), w.dtype), np.empty((k, size + 3), w.dtype)
-    new, low, sign, inverse = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    own = Boxes(np.empty((k, size)), np.empty((k, size)), np.empty((k, size)), np.empty((k, size)))
+    limits = offset, rho, tol
     for c in order:
         count = 0
         for first in range(c * run, n, m * run):
@@ -80,16 +90,18 @@ def step_in_blocks(
         for j in range(k):
             for r in range(count):
                 i = block[r]
-                sign[r], low[r], new[r] = y[i, j], -bound[j] * mass[i, j], u[i, j]
+                own.sign[j, r], own.low[j, r], own.u[j, r] = y[i, j], -bound[j] * mass[i, j], u[i, j]
                 curvature = diagonal[i] + rho[j]
-                inverse[r] = 1 / curvature if curvature > 0 else _FAR
-            steps, total[j] = _step_in_block(
-                grams[c], scores[j], passes, count, sign, low, inverse, new, total[j], offset[j], rho[j], tol
-            )
-            moved += steps
-            for r in range(count if steps else 0):
+                own.inverse[j, r] = 1 / curvature if curvature > 0 else _FAR
+        threes = k - k % 3
+        for j in range(0, threes, 3):
+            moved += _step_in_three(grams[c], j, scores, passes, count, own, total, limits)
+        for j in range(threes, k):
+            moved += _step_in_one(grams[c], j, scores, passes, count, own, total, limits)
+        for j in range(k if moved > before else 0):
+            for r in range(count):
                 i = block[r]
-                change[j, r], u[i, j] = sign[r] * (new[r] - u[i, j]), new[r]
+                change[j, r], u[i, j] = own.sign[j, r] * (own.u[j, r] - u[i, j]), own.u[j, r]
         if moved > before:
             _follow(added, block, change, sums)
             for j in range(k if factor.size else 0):
@@ -99,40 +111,71 @@ def step_in_blocks(
 
 
 @compiled
-def _step_in_block(
-    own: Any,
-    score: Any,
-    passes: int,
-    count: int,
-    sign: Any,
-    low: Any,
-    inverse: Any,
-    u: Any,
-    total: Any,
-    offset: Any,
-    rho: Any,
-    tol: Any,
-) -> Any:
-    """Step through one column of a block; return how many steps there were, and what Σ y_i u_i is now."""
-    moved = 0
+def _next(j: int, i: int, score: Any, boxes: Any, total: Any, limits: Any) -> Any:
+    """Return where row i of a block goes in column j, by the exact step in this coordinate."""
+    offset, rho, tol = limits
+    gradient = boxes.sign[j, i] * (score + offset[j] + rho[j] * total) + 1
+    down = gradient if abs(gradient) > tol else 0.0
+    return min(max(boxes.u[j, i] - down * boxes.inverse[j, i], boxes.low[j, i]), 0.0)
+
+
+@compiled
+def _step_in_one(
+    own: Any, j: int, scores: Any, passes: int, count: int, boxes: Any, total: Any, limits: Any
+) -> int:
+    """Step through column j of a block, and return how many steps there were."""
+    moved, score, sign, u, sum_ = 0, scores[j], boxes.sign[j], boxes.u[j], total[j]
     for _ in range(passes):
         before = moved
         for i in range(count):
-            gradient = sign[i] * (score[i] + offset + rho * total) + 1
-            down = gradient if abs(gradient) > tol else 0.0
-            new = min(max(u[i] - down * inverse[i], low[i]), 0.0)
+            new = _next(j, i, score[i], boxes, sum_, limits)
             if new == u[i]:
                 continue
             moved += 1
             step = sign[i] * (new - u[i])
             u[i] = new
-            total += step
+            sum_ += step
             rounded = score.dtype.type(step)
             for d in range(count):
                 score[d] += rounded * own[i, d]
         if moved == before:
             break
-    return moved, total
+    total[j] = sum_
+    return moved
+
+
+@compiled
+def _step_in_three(
+    own: Any, j: int, scores: Any, passes: int, count: int, boxes: Any, total: Any, limits: Any
+) -> int:
+    """Do the same in three columns from j on, side by side: a step waits for the one before in its own only."""
+    moved, real = 0, scores.dtype.type
+    s0, s1, s2 = scores[j], scores[j + 1], scores[j + 2]
+    u0, u1, u2 = boxes.u[j], boxes.u[j + 1], boxes.u[j + 2]
+    sign0, sign1, sign2 = boxes.sign[j], boxes.sign[j + 1], boxes.sign[j + 2]
+    t0, t1, t2 = total[j], total[j + 1], total[j + 2]
+    for _ in range(passes):
+        before = moved
+        for i in range(count):
+            new0 = _next(j, i, s0[i], boxes, t0, limits)
+            new1 = _next(j + 1, i, s1[i], boxes, t1, limits)
+            new2 = _next(j + 2, i, s2[i], boxes, t2, limits)
+            moves = (new0 != u0[i]) + (new1 != u1[i]) + (new2 != u2[i])
+            if moves == 0:
+                continue
+            moved += moves
+            step0, step1 = sign0[i] * (new0 - u0[i]), sign1[i] * (new1 - u1[i])
+            step2 = sign2[i] * (new2 - u2[i])
+            u0[i], u1[i], u2[i] = new0, new1, new2
+            t0, t1, t2 = t0 + step0, t1 + step1, t2 + step2
+            a0, a1, a2 = real(step0), real(step1), real(step2)
+            for d in range(count):
+                product = own[i, d]
+                s0[d], s1[d], s2[d] = s0[d] + a0 * product, s1[d] + a1 * product, s2[d] + a2 * product
+        if moved == before:
+            break
+    total[j], total[j + 1], total[j + 2] = t0, t1, t2
+    return moved
 
 
 @compiled
