@@ -35,8 +35,8 @@ SWEEPS, FEATURE_SWEEPS = replace(DEFAULT_SOLVER, sweeps=3, passes=3), replace(DE
 RATIO = {"coordinate": SWEEPS.ratio, "inertial": 1.05, "gradient": 1.02}
 STEPS = {"coordinate": 100, "inertial": 1000, "gradient": 3000}
 
-#: Duality gap of every step, over its objective: of kernel values, over many features, and by landmarks, which
-#: change the objective by more themselves.
+#: Duality gap of every step, over its objective: of kernel values, over many features, and by landmarks that
+#: lack as much of the trace.
 _GAP, _FEATURE_GAP, _LANDMARK_GAP = 1e-3, 1e-2, 2e-2
 _PROOF_NUMBERS = 1e8  # entries times columns that are multiplied to prove bounds on the margin at more steps
 
@@ -239,18 +239,20 @@ class Follower:
 def asked_gap(path_tol: float | str, gram: Gram | None = None) -> float:
     """Return the duality gap that every step is to have, over its objective; "auto" asks less of features.
 
+    And less again of landmarks, up to what they lack of the trace of the kernel.
+
     Examples
     --------
     >>> import marginpath as mp
-    >>> X = np.random.default_rng(0).standard_normal((50, 2))
-    >>> exact, approximate = Gram.from_kernel(X, "rbf"), Gram.landmarks(X, mp.Gaussian(1.0), 20)
-    >>> asked_gap("auto", exact), asked_gap("auto", approximate), asked_gap(1e-6, approximate)
-    (0.001, 0.02, 1e-06)
+    >>> X, kernel = np.random.default_rng(0).standard_normal((50, 2)), mp.Gaussian(1.0)
+    >>> exact, few, many = Gram.from_kernel(X, kernel), *(Gram.landmarks(X, kernel, m) for m in (5, 40))
+    >>> [asked_gap("auto", gram) for gram in (exact, few, many)], asked_gap(1e-6, few)
+    ([0.001, 0.02, 0.01], 1e-06)
     """
     if not isinstance(path_tol, str):
         return float(path_tol)
     if gram is not None and gram.chosen is not None:
-        return _LANDMARK_GAP
+        return min(max(float(getattr(gram, "trace_error", 0)), _FEATURE_GAP), _LANDMARK_GAP)
     return _FEATURE_GAP if gram is not None and sweeps_over(gram) else _GAP
 
 

@@ -148,7 +148,7 @@ def _step_in_one(
 def _step_in_three(
     own: Any, j: int, scores: Any, passes: int, count: int, boxes: Any, total: Any, limits: Any
 ) -> int:
-    """Do the same in three columns from j on, side by side: a step waits for the one before in its own only."""
+    """Do the same in three columns from j on, side by side: a step waits for those of its own alone."""
     moved, real = 0, scores.dtype.type
     s0, s1, s2 = scores[j], scores[j + 1], scores[j + 2]
     u0, u1, u2 = boxes.u[j], boxes.u[j + 1], boxes.u[j + 2]
