@@ -127,8 +127,8 @@ def _fixed(count: float) -> str:
 
 
 def _exact(sample: Sample) -> Contestant:
-    run = Landmarks(sample.sigma, None)
-    return Contestant(EXACT, run, run.judge, load, repeats=1, isolated=True, longest=6)
+    run, longest = Landmarks(sample.sigma, None), 12 if sample.name == _WITH_RIVALS else 6
+    return Contestant(EXACT, run, run.judge, load, repeats=1, isolated=True, longest=longest)
 
 
 def _rivals(sample: Sample, count: int, quick: bool) -> list[Contestant]:
