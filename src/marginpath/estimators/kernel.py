@@ -88,9 +88,8 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
         Seconds, after which the best model so far is kept, with a warning.
     path_tol : "auto" or float
         For method="coordinate": the duality gap of every step, over its objective. Every step is the SVM at
-        its C to this accuracy; one that is not is never chosen silently. "auto" is 0.001, 0.01 where a linear
-        kernel has more than some 10,000 rows or landmarks approximate the kernel, 0.02 where these lack as
-        much of its trace.
+        its C to this accuracy; one that is not is never chosen silently. "auto" is 0.001, and 0.01 where a
+        linear kernel has more than some 10,000 rows, or landmarks stand for it (0.02 if they lack as much).
     fit_intercept : bool
         Whether the classifier has an intercept, which is not penalized, as in SVC. Algorithms 1 and 2,
         stopping="margin" and :class:`marginpath.LeaveOneOut` add a constant to the kernel instead, whose part
