@@ -81,7 +81,7 @@ class FeatureColumns:
         """
         from .sweeping import carried
 
-        last = _Last(self.u, self.first, self.offset.copy(), self.before)
+        last = Last(self.u, self.first, self.offset.copy(), self.before)
         self.u = carried(self.u, self.mass, self.before, self.bound)
         stop, mean = threading.Event(), float(np.mean(self.problem.gram.diagonal))
         # At small C the second moves the intercept by 1 where all samples move; in an empty box none does.
@@ -94,8 +94,8 @@ class FeatureColumns:
             own, count = slice(*ends), ends[1] - ends[0]
             columns = [x[:, own] for x in (self.y, self.mass, self.u, field)]
             limits = [x[own] for x in (self.bound, self.offset, rho)]
-            own_last = _Last(*(x[..., own] for x in last))
-            group = _Group(columns, limits, own_last, settings.tol, self.rows.lanes or count, stop.is_set)
+            own_last = Last(*(x[..., own] for x in last))
+            group = Group(columns, limits, own_last, settings.tol, self.rows.lanes or count, stop.is_set)
             scores = group.solve(self.rows, min(settings.rounds, _ROUNDS), np.random.default_rng(t))
             for x, new in ((self.u, group.u), (self.w, group.w), (self.scores, scores)):
                 x[:, own] = new[:, :count]
@@ -114,7 +114,7 @@ class FeatureColumns:
         return Solution(self.u.reshape(shape), w, offset, self.scores.reshape(shape))
 
 
-class _Last(NamedTuple):
+class Last(NamedTuple):
     """Where columns have been: u, w and the offset at another bound."""
 
     u: np.ndarray
@@ -130,14 +130,14 @@ class _Last(NamedTuple):
         return np.where(resting, low, np.maximum(factor * self.u[:, j], low))
 
 
-class _Group:
+class Group:
     """Columns that are swept over together: labels, weights and u of the rows, and w = Xᵀ(Y∘u)."""
 
     def __init__(
         self,
         columns: list[np.ndarray],
         limits: list[np.ndarray],
-        last: _Last,
+        last: Last,
         tol: float,
         lanes: int,
         stopped: Callable[[], bool],
@@ -163,7 +163,7 @@ class _Group:
     def solve(self, rows: DenseRows | SparseRows, rounds: int, rng: np.random.Generator) -> np.ndarray:
         """Sweep over all rows, and work on what has to move, until the gap is small; return the scores."""
         some, patience = RowSet(rows), max(_EARLY, _DEAR * rows.features**2 / len(self.u))
-        self._sweep(rows, rng)
+        self.improve(rows, rng)
         scores = self._scores(rows)
         gap = self._gap(scores)
         for number in range(rounds):
@@ -179,9 +179,9 @@ class _Group:
                 self._solve_sets(some, moving, scores, gap)
                 self.left /= _STRICTER
             elif count < len(moving) / 2:
-                self._sweep_over(rows, np.flatnonzero(moving), _SWEEPS << min(number, _DOUBLINGS), rng)
+                self.improve(rows, rng, np.flatnonzero(moving), _SWEEPS << min(number, _DOUBLINGS))
             else:
-                self._sweep(rows, rng)
+                self.improve(rows, rng)
             scores = self._scores(rows)
             gap = self._gap(scores)
         return scores
@@ -230,7 +230,7 @@ class _Group:
 
     def _start(self, j: int) -> Point:
         """Return where Newton's method starts from in a column: once it has been there, where that stands."""
-        here = _Last(self.u, self.w, self.offset, self.bound)
+        here = Last(self.u, self.w, self.offset, self.bound)
         last = here if self.begun[j] else self.last
         z = self.y[:, j] * last.stretched(j, float(self.bound[j]), self.mass[:, j])
         return Point(z, last.w[:, j].astype(np.float64), float(last.offset[j]))
@@ -247,6 +247,28 @@ class _Group:
 
     def _scores(self, rows: DenseRows | SparseRows) -> np.ndarray:
         return np.asarray(rows.scores(self.w) + self.offset)
+
+    def improve(
+        self,
+        rows: DenseRows | SparseRows,
+        rng: np.random.Generator,
+        some: np.ndarray | None = None,
+        sweeps: int = 1,
+    ) -> None:
+        """Sweep over all rows, or over some of them until none moves, and let w be that of the rows.
+
+        Sweeps over rounded rows do not know it; what has changed since before them is enough for that.
+        """
+        rough = rows if self.exact else rows.rough
+        before = None if rough is rows else (self.u.copy(), self.w.copy())
+        if some is None:
+            for _ in range(sweeps):
+                self._sweep(rough, rng)
+        else:
+            self._sweep_over(rough, some, sweeps, rng)
+        if before is not None:
+            u, w = before
+            self.w[...] = w + rows.field(self.y * (self.u - u))
 
     def _sweep_over(
         self, rows: DenseRows | SparseRows, some: np.ndarray, sweeps: int, rng: np.random.Generator

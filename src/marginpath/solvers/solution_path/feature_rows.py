@@ -24,7 +24,7 @@ _PASSES = 3  # through a block before the field follows: a step is cheap, readin
 class DenseRows:
     """Dense rows in blocks, each with its own Gram matrix: see ``gram.linear.interleaved_blocks``.
 
-    Sweeps may read the rows rounded to 16 bits, in half the time; what moves is added to w as it is.
+    ``rounded`` has the same in 16 bits, which take half the time to read.
     """
 
     lanes = None  # a group may have any number of columns
@@ -47,16 +47,21 @@ class DenseRows:
         """The Gram matrices of the blocks."""
         return interleaved_blocks(self.X, self.room)
 
+    @property
+    def rough(self) -> DenseRows:
+        """The same rows for early sweeps: rounded, where that changes little."""
+        rounded = self.rounded()
+        return self if rounded is None else DenseRows(rounded, self.diagonal, self.blocks, self.room)
+
     def sweep(self, group: Any, rng: np.random.Generator) -> int:
         """Visit the blocks in a random order."""
         from .sweeping import Blocks, step_in_blocks
 
-        read = self.X if group.exact else self.rounded() or self.X
         moved, m, units = 0, len(self.blocks), self.X.units[:, None]
         sums = np.ascontiguousarray((group.w / units).T)
-        factor = read.units * self.X.units if read.whole else read.units[:0]
-        w = factor * sums if read.whole else sums
-        rows = Blocks(read.numbers, self.X.numbers, factor, self.diagonal, self.blocks, RUN)
+        factor = self.X.units**2 if self.X.whole else self.X.units[:0]
+        w = factor * sums if self.X.whole else sums
+        rows = Blocks(self.X.numbers, factor, self.diagonal, self.blocks, RUN)
         orders = np.array_split(rng.permutation(m), max(1, m // _CHUNK))
         self._read_ahead(orders[0])
         for order, following in pairwise([*orders, orders[0][:0]]):
@@ -79,7 +84,7 @@ class DenseRows:
         read_ahead(self.blocks, np.sort(order))
 
     def take(self, index: np.ndarray) -> DenseRows:
-        """Return some of the rows, copied; caches are near enough to read them as they are."""
+        """Return some of the rows, copied."""
         return DenseRows(self.X.take(index, self.room), self.diagonal[index], room=self.room)
 
     def gram(self) -> np.ndarray:
@@ -124,6 +129,11 @@ class SparseRows:
 
     def __init__(self, X: Any, diagonal: Array, lanes: int) -> None:
         self.X, self.diagonal, self.lanes = X, diagonal, lanes
+
+    @property
+    def rough(self) -> SparseRows:
+        """The rows for early sweeps: the same."""
+        return self
 
     def sweep(self, group: Any, rng: np.random.Generator) -> int:
         """Visit the rows in a random order."""

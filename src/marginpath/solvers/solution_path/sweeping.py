@@ -22,12 +22,11 @@ class Blocks(NamedTuple):
     """Rows in blocks: block c is every m-th run of them, from run c on, and its Gram matrix is ``grams[c]``.
 
     ``diagonal`` has the squared norms of all rows, so that of a Gram matrix only rows that move are read.
-    Scores are those of ``rows`` times w, and what moves is added to the sums as ``added`` has it. Where these
-    are in other units, w is the sums times a factor for each feature; else the same array, and no factor.
+    Scores are those of ``rows`` times w, and what moves is added to the sums. Where rows have units, w is the
+    sums times a factor for each feature; else the same array, and no factor.
     """
 
     rows: Any
-    added: Any
     factor: Any
     diagonal: Any
     grams: Any
@@ -72,7 +71,7 @@ def step_in_blocks(
     A block is stepped through some times on its own scores, before w = Xᵀ(Y∘u), here (columns, features),
     follows.
     """
-    rows, added, factor, diagonal, grams, run = blocks
+    rows, factor, diagonal, grams, run = blocks
     n, m, size, k = len(rows), len(grams), grams.shape[1], len(w)
     index, moved = np.empty(size, np.int64), 0
     scores, change = np.empty((k, size), w.dtype), np.empty((k, size + 3), w.dtype)
@@ -103,7 +102,7 @@ def step_in_blocks(
                 i = block[r]
                 change[j, r], u[i, j] = own.sign[j, r] * (own.u[j, r] - u[i, j]), own.u[j, r]
         if moved > before:
-            _follow(added, block, change, sums)
+            _follow(rows, block, change, sums)
             for j in range(k if factor.size else 0):
                 for p in range(factor.size):
                     w[j, p] = factor[p] * sums[j, p]
