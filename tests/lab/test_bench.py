@@ -183,6 +183,8 @@ def test_torchkm_has_the_kernel_and_the_grid_of_the_others():
     assert 1 <= facts["C converged"] <= len(peers.C_GRID)
     svc = peers.Fit(peers.scikit_svc, {"C": facts["C"], "gamma": peers.gamma(0.5)})
     assert abs(facts["test error"] - svc.judge(svc(data), data)["test error"]) < 0.02
+    few = TorchKMPath(0.5, landmarks=30)
+    assert few.judge(few(data), data)["test error"] < 0.25
 
 
 def test_the_commit_is_that_of_the_package(tmp_path):
