@@ -56,6 +56,7 @@ def test_a_lonely_summit_gives_way_to_a_broad_one(next_but_one, winner):
     """One width is best, by chance: the next one stands between two that are nearly as good."""
     scores = [0.0, 0, 0, 0, 3, 4, 3.5, next_but_one, 0, 0, 0]
     assert race_widths(WIDTHS, Counted(hill(5)), Counted(scores)).winner == winner
+    assert race_widths(WIDTHS, Counted(hill(5)), Counted(scores), by_means=False).winner == 5
 
 
 def test_a_race_tells_when_a_width_was_dropped():
@@ -265,7 +266,9 @@ def test_many_rows_race_on_a_part(monkeypatch):
     monkeypatch.setattr(ByFolds, "shorts", counted)
     clf = mp.MarginPathClassifier(gamma="tuned", random_state=0).fit(X, y)
     assert 220 <= min(rows) == max(rows) < 250
-    assert len(rows) == np.sum(clf.width_results_["last_round"] > 0)
+    results = clf.width_results_
+    assert len(rows) == np.sum(results["last_round"] > 0)
+    assert np.nanargmax(results["second_round_score"]) == np.argmax(results["last_round"])
     assert len(clf.codes_) == 660
 
 

@@ -56,7 +56,8 @@ def race_of(
             race = race_widths(sigmas, whole, whole)
         else:
             part = scored(on_rows(rows), follower.on(rows, held_out))
-            race = race_widths(sigmas, part, part if len(rows) >= ENOUGH else whole)
+            enough = len(rows) >= ENOUGH
+            race = race_widths(sigmas, part, part if enough else whole, by_means=not enough)
     return race, paths.get(float(sigmas[race.winner]))
 
 

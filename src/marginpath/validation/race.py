@@ -9,7 +9,8 @@ The rule, in three rounds:
    narrower the best. A part of 2,000 rows or more is enough for the climb too: on many rows, long steps are
    no faster than short ones.
 3. Where the climb ends, or beside it, on the side that is better, if the mean of the scores of three widths
-   around it is: chance moves a mean less. This width has the whole path, the only one that is kept; where its
+   around it is: chance moves a mean less. Not after a climb on a part: so many rows leave little to chance,
+   and all of them want no wider one. This width has the whole path, the only one that is kept; where its
    short path was on all rows, that tells where to look closely, and where to end (``closer_look.py``).
 
 A short path has one step where a path has four, solved less exactly, and waits half as long for a better
@@ -90,7 +91,10 @@ class Race:
 
 
 def race_widths(
-    sigmas: np.ndarray, first: Callable[[float], float], second: Callable[[float], float]
+    sigmas: np.ndarray,
+    first: Callable[[float], float],
+    second: Callable[[float], float],
+    by_means: bool = True,
 ) -> Race:
     """Let widths race for a path: every second one, and then a climb from the best of these.
 
@@ -101,6 +105,8 @@ def race_widths(
     first, second : callables, width → score
         The score of a short path in that round, NaN where there is no time for it. Where they are the same,
         no width is scored twice.
+    by_means : bool
+        Whether means of three scores have the last word.
 
     Examples
     --------
@@ -135,7 +141,8 @@ def race_widths(
     while score(at) < score(at + 1):
         at += 1
     beside = max((at - 1, at + 1), key=score)
-    return Race(sigmas, scores, beside if 0 <= beside < widths and around(at) < around(beside) else at)
+    moves = by_means and 0 <= beside < widths and around(at) < around(beside)
+    return Race(sigmas, scores, beside if moves else at)
 
 
 def short_path(validation: PathValidation, steps: int, time_limit: float | None = None) -> ShortPath:
