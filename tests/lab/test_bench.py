@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from marginpath_lab.bench import data as sets
-from marginpath_lab.bench import dense, landmarks, machine, memory, peers, scaling, tables
+from marginpath_lab.bench import dense, landmarks, machine, memory, peers, scaling, tables, widths
 from marginpath_lab.bench.machine import describe_machine, processor
 from marginpath_lab.bench.measure import Contestant, Entry, Task, measure_task
 from marginpath_lab.bench.ours import Classifier, GaussianPath
@@ -332,6 +332,20 @@ def test_a_sweep_is_compared_with_plain_products():
     names = (dense.SWEEP, 3.0), (dense.SHAPES, 2.0), (dense.LARGE, 1.0)
     shares = dense.conclude([Entry("a", name, seconds=(s,), facts=work) for name, s in names])
     assert list(shares.values()) == pytest.approx([2 / 3, 1 / 3])
+
+
+def test_the_time_of_a_tuned_width_is_that_of_the_first_task():
+    task = (
+        entry_of("a", widths.TUNED, 3.0, test_error=0.01),
+        entry_of("b", widths.TUNED, 1.0, test_error=0.02),
+    )
+    assert list(widths.conclude(task).values()) == [3.0, 0.01]
+    races = [
+        entry_of("c", widths.RACE, 1.0),
+        entry_of("c", widths.ONE, 0.5),
+        entry_of("c", widths.EVERY, 4.0),
+    ]
+    assert widths.conclude(races) == {}
 
 
 def test_landmarks_are_compared_with_the_exact_kernel_and_the_rival_on_as_many():
