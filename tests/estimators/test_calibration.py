@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from classifiers import BOTH
+from scipy.special import expit
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import brier_score_loss
 
@@ -150,3 +151,17 @@ def test_scores_without_weights_are_those_of_equal_ones(rng):
     np.testing.assert_array_equal(plain.scores, weighted.scores)
     np.testing.assert_array_equal(2 * plain.mass, weighted.mass)
     assert 2 * plain.new == weighted.new
+
+
+@pytest.mark.parametrize("spread", [0.5, 50.0, 1000.0])
+def test_coupled_chances_solve_the_conditions_of_the_minimum(spread, rng):
+    """Q p + β = 0 and Σ p = 1, with Q_aa = Σ_b r_ba² and Q_ab = −r_ba r_ab."""
+    f = spread * rng.standard_normal((20, 10))
+    first, second = np.triu_indices(5, 1)
+    for values, chance in zip(f, Coupling(1.0, 5).probabilities(f), strict=True):
+        r = np.zeros((5, 5))
+        r[second, first], r[first, second] = expit(values), expit(-values)
+        Q = np.ones((6, 6))
+        Q[:5, :5], Q[5, 5] = np.diag(np.sum(r**2, axis=0) + 1e-10) - r * r.T, 0
+        exact = np.linalg.solve(Q, np.eye(6)[5])[:5]
+        np.testing.assert_allclose(chance, np.maximum(exact, 0) / np.maximum(exact, 0).sum(), atol=1e-9)

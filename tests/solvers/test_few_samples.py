@@ -12,7 +12,8 @@ import marginpath as mp
 from marginpath import parallel
 from marginpath.problem.questions import packed
 from marginpath.solvers.solution_path import few_columns
-from marginpath.solvers.solution_path.few_samples import Few, FewDuals, advance_few, empty_desk, pair_steps
+from marginpath.solvers.solution_path.few_desk import Few, FewDuals, empty_desk
+from marginpath.solvers.solution_path.few_samples import advance_few, pair_steps
 from marginpath.solvers.solution_path.few_start import begin_few
 from marginpath.solvers.solution_path.kernel_columns import balanced
 from marginpath.validation.cross_validation import PathValidation

@@ -10,7 +10,7 @@ import marginpath as mp
 from marginpath.schedules import LongThenShort
 from marginpath.validation.closer_look import closer_look
 from marginpath.validation.cross_validation import PathValidation
-from marginpath.validation.race import LONG, short_path
+from marginpath.validation.short_path import LONG, short_path
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def short_of(X, y, sigma, **settings):
 def test_the_best_step_of_the_short_path_is_among_the_short_steps(moons, sigma, selection, scoring):
     short = short_of(*moons, sigma, scoring=scoring)
     schedule = closer_look(short, selection)
-    bounds, scores = short.path["bound"][1:], short.path["scores"][1:].mean(axis=1)
+    bounds, scores = short.observed["bound"], short.observed["scores"].mean(axis=1)
     long = [1 / schedule(t) for t in range(1, schedule.turn + 1)]
     np.testing.assert_allclose(long, bounds[: len(long)])
     best = bounds[scores.argmax()]
@@ -47,11 +47,9 @@ def test_the_best_step_of_the_short_path_is_among_the_short_steps(moons, sigma, 
 
 def test_there_is_no_end_where_a_larger_c_could_be_better(moons):
     short = short_of(*moons, 0.5)
-    scores = short.path["scores"].copy()
+    scores = short.observed["scores"].copy()
     scores[-1] = scores.max() + 0.1
-    rows = short.path.copy()
-    rows.rows["scores"] = list(scores)
-    still_rising = replace(short, path=rows, is_settled=False)
+    still_rising = replace(short, observed={**short.observed, "scores": scores}, is_settled=False)
     assert closer_look(still_rising, "best").end is None
     assert closer_look(replace(still_rising, is_settled=True), "best").end is not None
 

@@ -10,8 +10,8 @@ import marginpath as mp
 from marginpath.validation.columns import columns_for
 from marginpath.validation.cross_validation import PathValidation
 from marginpath.validation.proper import log_loss
-from marginpath.validation.race import _is_any_at_bound
 from marginpath.validation.scores import OutOfFold
+from marginpath.validation.short_path import _is_any_at_bound
 
 
 @pytest.fixture

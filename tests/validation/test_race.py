@@ -12,7 +12,8 @@ from marginpath.estimators.choices import ByFolds
 from marginpath.estimators.path_fit import Follower
 from marginpath.validation.cross_validation import PathValidation
 from marginpath.validation.proper import log_loss
-from marginpath.validation.race import LARGEST, part_of_rows, race_widths, short_path
+from marginpath.validation.race import part_of_rows, race_widths
+from marginpath.validation.short_path import LARGEST, short_path
 
 WIDTHS = mp.default_widths(np.array([[-1.0], [1.0]]))
 
@@ -131,24 +132,24 @@ def test_a_short_path_scores_as_the_path_does(scoring):
         gram = mp.Gram.from_kernel(data.X, mp.Gaussian(sigma))
         short = short_path(PathValidation(gram, data.y, scoring=scoring, intercept=True, whole=False), 100)
         whole = PathValidation(gram, data.y, scoring=scoring, intercept=True)
-        path = whole.run(mp.SolutionPath(), 4 * short.path.last.t, stop=None)
-        same = slice(1, 4 * short.path.last.t - 2, 4)
-        np.testing.assert_allclose(path["bound"][same], short.path["bound"][1:], rtol=0.5)
+        path = whole.run(mp.SolutionPath(), 4 * short.steps, stop=None)
+        same = slice(1, 4 * short.steps - 2, 4)
+        np.testing.assert_allclose(path["bound"][same], short.observed["bound"], rtol=0.5)
         decisions = [path.rows.where_kept("out_of_fold", int(t)) for t in path.steps[same]]
         by_loss = max(-log_loss(each, whole.signs) for each in decisions)
         best = by_loss if scoring is None else path["scores"][same].mean(axis=1).max()
         assert abs(short.score - best) < 0.02
-        assert short.path["scores"].shape[1] == 5
+        assert short.observed["scores"].shape[1] == 5
 
 
 def test_a_short_path_ends_where_nothing_changes_any_more(rng):
     X, y = rng.standard_normal((80, 3)), np.arange(80) % 2
     narrow = mp.Gram.from_kernel(X, mp.Gaussian(0.02))  # nearly the identity: all are inside from C = 2 on
     short = short_path(PathValidation(narrow, y, intercept=True, whole=False), 100)
-    assert short.path.last.t <= 3
+    assert short.steps <= 3
     wide = mp.Gram.from_kernel(X, mp.Gaussian(30.0))  # labels at random are never separated
     short = short_path(PathValidation(wide, y, intercept=True, whole=False), 100)
-    assert np.all(short.path["bound"] <= LARGEST)
+    assert np.all(short.observed["bound"] <= LARGEST)
 
 
 def whole_paths(monkeypatch):
@@ -210,8 +211,8 @@ def test_a_short_path_goes_on_while_it_knows_nothing(rng):
     validation = PathValidation(gram, np.prod(X[:, :3], axis=1) > 0, intercept=True, whole=False)
     short = short_path(validation, 100)
     assert short.score > -0.45
-    some = short.path["bound"] < 50
-    assert short.path["scores"][some].mean(axis=1).max() < validation.judge.chance
+    some = short.observed["bound"] < 50
+    assert short.observed["scores"][some].mean(axis=1).max() < validation.judge.chance
 
 
 @pytest.mark.heavy
@@ -280,8 +281,8 @@ def test_what_is_known_of_the_folds_serves_other_widths():
     before = short_path(known, 100)
     again = short_path(known.on(wide), 100)
     assert again.score == anew.score != before.score
-    assert again.path.fingerprint == anew.path.fingerprint != before.path.fingerprint
-    assert again.path.last.u.tobytes() == anew.path.last.u.tobytes()
+    for name, values in again.observed.items():
+        np.testing.assert_array_equal(values, anew.observed[name])
 
 
 def test_algorithm_2_has_no_race():

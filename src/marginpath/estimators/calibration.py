@@ -181,19 +181,11 @@ class Coupling:
         return 0.0 if self.log_weight is None else self.log_weight[second] - self.log_weight[first]
 
     def _coupled(self, values: np.ndarray) -> np.ndarray:
-        k, (first, second) = self.n_classes, OneVsOne(self.n_classes).pairs
-        odds = self._odds(values)
-        r = np.zeros((len(values), k, k))
-        r[:, second, first], r[:, first, second] = expit(odds), expit(-odds)
-        # The conditions of the minimum: Q p + β = 0 and Σ p = 1, with Q_aa = Σ_b r_ba², Q_ab = −r_ba r_ab.
-        Q = np.zeros((len(values), k + 1, k + 1))
-        Q[:, :k, :k] = -r * np.swapaxes(r, 1, 2)
-        Q[:, range(k), range(k)] = np.sum(r**2, axis=1) + RIDGE
-        Q[:, k, :k] = Q[:, :k, k] = 1
-        right = np.zeros((len(values), k + 1, 1))
-        right[:, k] = 1
-        chance = np.maximum(np.linalg.solve(Q, right)[:, :k, 0], 0)
-        return np.asarray(chance / chance.sum(axis=1, keepdims=True))
+        from .coupling_compiled import couple
+
+        chance = np.empty((len(values), self.n_classes))
+        couple(np.ascontiguousarray(self._odds(values)), self.n_classes, RIDGE, chance)
+        return chance
 
 
 @register

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from ..validation.closer_look import closer_look
 from ..validation.columns import class_codes, columns_for
 from ..validation.cross_validation import PathValidation
 from ..validation.patience import Patience
-from ..validation.race import ShortPath, short_path
+from ..validation.short_path import ShortPath, short_path
 from ..validation.splits import StratifiedHoldout, held_out_samples
 from .path_fit import Choice, Followed, Follower
 
@@ -69,11 +70,13 @@ class ByFolds(Choice):
 
     def shorts(self, fit: Follower) -> Callable[[Gram], ShortPath]:
         """Return what runs short paths, to compare kernels of the same samples: folds are looked at once."""
-        known: list[PathValidation] = []
+        known, lock = list[PathValidation](), Lock()
 
         def short(gram: Gram) -> ShortPath:
-            known[:] = [known[0].on(gram) if known else self._validation(gram, fit, whole=False)]
-            return short_path(known[0], fit.steps, fit.limits["time_limit"])
+            with lock:
+                known[:] = [known[0].on(gram) if known else self._validation(gram, fit, whole=False)]
+                validation = known[0].prepared()
+            return short_path(validation, fit.steps, fit.limits["time_limit"])
 
         return short
 

@@ -335,7 +335,8 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
 
             def on_rows(rows: np.ndarray) -> OnWidth:
                 part = samples_of(X).take(rows)
-                return self._on_width(part, distances.among(rows) if distances else self._distances(part))
+                known = distances.among(rows, np.float32) if distances else self._distances(part)
+                return self._on_width(part, known)
 
             race, short = race_of(follower, sigmas, on_width, on_rows)
             self.width_results_ = width_results(race)
@@ -365,8 +366,7 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
         """Return what works on the Gram matrix of a width."""
         if distances is None:
             return lambda sigma, work: self._with_gram(X, Gaussian(sigma), work)
-        room = np.empty_like(distances.negative)
-        return lambda sigma, work: work(distances.gram(sigma, room, self.constant_))
+        return distances.on_widths(self.constant_)
 
     def _begin(self, gram: Gram) -> None:
         self.landmarks_, self.trace_error_ = gram.chosen, gram.trace_error

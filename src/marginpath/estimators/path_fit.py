@@ -25,7 +25,7 @@ from ..solvers.coordinate.spaces import PERIOD
 from ..solvers.solution_path.solver import sweeps_over
 from ..solvers.starting import first_lambda
 from ..validation.cross_validation import DEFAULT_SOLVER, CrossValidatedPath
-from ..validation.race import ShortPath
+from ..validation.short_path import ShortPath
 
 #: Several sweeps a step: with one, a path with an intercept falls behind λ_t where labels are noisy. Over
 #: features a whole period of them, of which the last visit little: chosen on the training samples of

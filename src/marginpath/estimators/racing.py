@@ -11,7 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..gram.base import Gram
-from ..validation.race import ENOUGH, Race, ShortPath, part_of_rows, race_widths
+from ..parallel import QUICK, available, for_all
+from ..validation.race import ENOUGH, Race, part_of_rows, race_widths, side_by_side
+from ..validation.short_path import ShortPath
 from .path_fit import Follower
 
 #: (width, work on its Gram matrix) → what the work returns.
@@ -31,34 +33,48 @@ def race_of(
         now = time.monotonic()
         follower = replace(follower, deadline=now + (follower.deadline - now) / 3)
 
-    paths: dict[float, ShortPath] = {}
-
-    def scored(on_width: OnWidth, fit: Follower) -> Callable[[float], float]:
-        short = choice.shorts(fit)
-
-        def score(sigma: float) -> float:
-            if fit.late:
-                return np.nan
-            path: ShortPath = on_width(sigma, short)
-            if len(fit.y) == len(follower.y):
-                paths[sigma] = path
-            return path.score
-
-        return score
-
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Fewer than", UserWarning)
         held_out = choice.held_out(follower)
         rows = part_of_rows(follower.y, held_out, follower.fit_weight, follower.seed)
-        everything = np.arange(len(follower.y))
-        whole = scored(on_all, follower.on(everything, held_out))
-        if len(rows) == len(everything):
-            race = race_widths(sigmas, whole, whole)
-        else:
-            part = scored(on_rows(rows), follower.on(rows, held_out))
-            enough = len(rows) >= ENOUGH
-            race = race_widths(sigmas, part, part if enough else whole, by_means=not enough)
-    return race, paths.get(float(sigmas[race.winner]))
+        n = len(follower.y)
+        everything = side_by_side(np.arange(n), follower.y, held_out) if n <= QUICK else np.arange(n)
+        on_everything = on_rows(everything) if n <= QUICK else on_all
+        whole = part = Heat(on_everything, follower.on(everything, held_out))
+        if len(rows) < n:
+            rows = side_by_side(rows, follower.y, held_out)
+            part = Heat(on_rows(rows), follower.on(rows, held_out))
+        is_enough = ENOUGH <= len(rows) < n
+        second = part if is_enough else whole
+        race = race_widths(sigmas, part, second, by_means=not is_enough, ahead=Heat.run)
+    return race, whole.paths.get(float(sigmas[race.winner]))
+
+
+class Heat:
+    """The short paths of widths on the same rows, each run once, and by threads side by side.
+
+    What was run ahead and is not asked for counts nowhere: a race does not depend on how many threads it has.
+    """
+
+    def __init__(self, on_width: OnWidth, fit: Follower) -> None:
+        choice: Any = fit.choice
+        self.on_width, self.fit, self.short = on_width, fit, choice.shorts(fit)
+        self.paths: dict[float, ShortPath] = {}
+
+    def __call__(self, sigma: float) -> float:
+        """Return the score of a width, NaN where there is no time for it."""
+        if sigma not in self.paths and not self.fit.late:
+            self._run_one(sigma)
+        return self.paths[sigma].score if sigma in self.paths else np.nan
+
+    def run(self, sigmas: list[float]) -> None:
+        """Run the short paths of these widths, where there are threads for them, few rows, and time."""
+        new, workers = [sigma for sigma in sigmas if sigma not in self.paths], available()
+        if min(len(new), workers) > 1 and len(self.fit.y) <= QUICK and self.fit.deadline is None:
+            for_all(self._run_one, new, workers)
+
+    def _run_one(self, sigma: float) -> None:
+        self.paths[sigma] = self.on_width(sigma, self.short)
 
 
 def width_results(race: Race) -> dict[str, np.ndarray]:

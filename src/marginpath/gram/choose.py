@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeGuard, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from ..arrays import Array, all_finite, as_floating, is_numpy, namespace, to_numpy, with_columns
+from ..arrays import Array, as_floating, is_numpy, namespace, to_numpy, with_columns
 from ..kernels.functions import Kernel, Linear, as_kernel, biased
 from ..mapped import MEMORY, Room
 from ..parallel import available
@@ -21,7 +21,7 @@ from .filling import matrix_bytes
 from .gpu import free_bytes, is_out_of_memory, on_gpu, release, torch_device
 from .landmarks import LandmarkGram, landmark_gram
 from .memory import available_memory
-from .precision import as_precision, next_finer
+from .precision import as_precision, is_finite, next_finer
 from .tiled import TiledGram, kernel_diagonal
 
 logger = logging.getLogger("marginpath")
@@ -218,7 +218,7 @@ def with_gram(
     X = as_floating(X, "X")
     while True:
         result = _attempt(X, kernel, constant, place, work)
-        if _finite(result):
+        if is_finite(result):
             return result
         coarse, finer = place.precision or X.dtype, next_finer(place.precision, X)
         if finer is None:
@@ -393,8 +393,3 @@ def _in_double(X: Array) -> Array:
 
 def _say(how: str, n: int, reason: str) -> None:
     logger.info("The kernel matrix of %s samples is %s: %s.", f"{n:,}", how, reason)
-
-
-def _finite(result: Any) -> bool:
-    state = getattr(result, "path", result).last
-    return all_finite(state.u) and all_finite(state.scores)

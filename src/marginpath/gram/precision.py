@@ -8,8 +8,9 @@ from importlib import import_module
 from typing import Any
 
 import array_api_compat
+import numpy as np
 
-from ..arrays import Array, namespace
+from ..arrays import Array, all_finite, namespace
 
 _COLUMNS = 64  # matrix products of few columns are as fast as memory from a multiple of this on
 
@@ -235,3 +236,11 @@ def _float32_sums(left: Array, right: Array) -> Array:
         return left.float() @ right.float()
     torch = import_module("torch")
     return torch.mm(left, right, out_dtype=torch.float32)
+
+
+def is_finite(result: Any) -> bool:
+    """Whether nothing has overflowed in the last state of a path, or in what a short path has observed."""
+    if (observed := getattr(result, "observed", None)) is not None:
+        return all(np.isfinite(values).all() for values in observed.values())
+    state = getattr(result, "path", result).last
+    return all_finite(state.u) and all_finite(state.scores)

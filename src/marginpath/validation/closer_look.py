@@ -9,12 +9,10 @@ higher than of whole paths in short steps, and 0.01 ± 0.03 on eight other split
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..schedules import LongThenShort
 from ..solvers import SolutionPath
-from .race import LONG, ShortPath
 from .selection import equally_good
+from .short_path import LONG, ShortPath
 
 _FURTHER = 2  # steps after the best one
 
@@ -28,23 +26,22 @@ def closer_look(short: ShortPath, selection: str) -> LongThenShort:
     --------
     >>> import marginpath as mp
     >>> from marginpath.validation.cross_validation import PathValidation
-    >>> from marginpath.validation.race import short_path
+    >>> from marginpath.validation.short_path import short_path
     >>> data = mp.datasets.gaussian_mixture()
     >>> gram = mp.Gram.from_kernel(data.X, mp.Gaussian(sigma=0.5))
     >>> short = short_path(PathValidation(gram, data.y, intercept=True, whole=False), steps=100)
     >>> schedule = closer_look(short, "smooth")
-    >>> int(short.path["log_loss"][1:].argmin()) + 1, schedule.turn, schedule.end
+    >>> int(short.observed["log_loss"].argmin()) + 1, schedule.turn, schedule.end
     (2, 1, 7)
     """
-    path, scores = short.path, short.path["scores"][1:]
+    scores = short.observed["scores"]
     equals = equally_good(scores.mean(axis=1), scores, selection)
     first = best = int(equals[0])
-    if "log_loss" in path.rows:
-        losses = path["log_loss"][1:]
+    if "log_loss" in short.observed:
+        losses = short.observed["log_loss"]
         least = int(losses.argmin())
         first, best = min(first, least), max(int(equals[losses[equals].argmin()]), least)
     turn, last = max(1, first), len(scores) - 1
     end = turn + LONG * (best + 1 - turn) + (_FURTHER if best < last else 1)
-    state: Any = path.last
     ratio, is_end = SolutionPath.ratio, best < last or short.is_settled
-    return LongThenShort(state.start, ratio**LONG, ratio, turn, end if is_end else None)
+    return LongThenShort(short.start, ratio**LONG, ratio, turn, end if is_end else None)

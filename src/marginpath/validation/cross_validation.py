@@ -27,6 +27,7 @@ from ..path.stopping import NoImprovement
 from ..problem import Problem
 from ..solvers import CoordinateDescent, Solver
 from ..solvers.base import State
+from ..solvers.solution_path.packed import layout_of
 from .columns import class_codes, columns_for, fold_columns
 from .proper import enough_rows, log_loss
 from .scores import OutOfFold
@@ -230,6 +231,12 @@ class PathValidation:
         other.problem = self.problem.on(gram)
         other.__dict__.pop("models_alone", None)
         return other
+
+    def prepared(self) -> PathValidation:
+        """Return it with what compiled loops need of its labels, which stays on other matrices."""
+        if is_numpy(self.problem.Y):
+            layout_of(self.problem)
+        return self
 
     def run(self, solver: Solver[Any], steps: int, *, stop: Rule | None, **settings: Any) -> Path:
         """Run all folds and all the data at once; settings as in :func:`run`.

@@ -21,6 +21,8 @@ _LONGER = 10.0  # times as long, while nothing is learned …
 _NO_HIGHER = 1.1  # … and the loss is not over so many times its least
 _AS_HIGH = 0.1  # standard errors below the best score are as good as that
 _NEVER = 1e8  # times the bound of the first step: a score that is the same until then will not change
+#: All of these, as compiled steps take them.
+PATIENCE = (_LONGER, _LOSS_GROWTH, _AS_LOW, _NO_HIGHER, _AS_HIGH, _NEVER)
 
 
 @dataclass(frozen=True)

@@ -13,54 +13,27 @@ The rule, in three rounds:
    and all of them want no wider one. This width has the whole path, the only one that is kept; where its
    short path was on all rows, that tells where to look closely, and where to end (``closer_look.py``).
 
-A short path has one step where a path has four, solved less exactly, and waits half as long for a better
-score; it ends at C = 1,000,000, where a larger C changes no fold any more, or where both losses of the
-held-out decisions have risen. Its score is minus the least log loss of these, which chance changes less than
-errors (:func:`short_path`); where a scoring is given, the best mean of that over the folds. Of equal scores
-in the first round the widest counts as the best.
+What a short path is, and its score, says ``short_path.py``. Of equal scores in the first round the widest
+counts as the best.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ..arrays import Array
-from ..metrics import Metric
-from ..path.path import Path, Status
-from ..path.run import Rule
-from ..problem import Problem
-from ..solvers import SolutionPath
-from ..solvers.base import State
-from ..solvers.coordinate.spaces import at_bound
-from .cross_validation import PathValidation, largest_bound
-from .patience import Patience
+from .columns import class_codes
 
 #: The share of the rows in the first round, and how many they are at least and at most.
 SHARE, FEWEST, MOST = 1 / 3, 200, 4000
 #: Rows of that part that are enough for the second round too.
 ENOUGH = 2000
-#: Steps of a path that are one of a short path, the duality gap of these, and the largest C.
-LONG, TOLERANCE, LARGEST = 4, 1e-2, 1e6
-_COLUMNS = 16  # that are looked at at a time
-_RISEN = {"log_loss": 1.001, "hinge": 1.002}  # times its least a loss is clearly over it
 #: Which of the default widths is next to the usual one.
 USUAL = 3
-
-
-@dataclass(frozen=True)
-class ShortPath:
-    """A path of few steps, and the best score on it: the higher, the better.
-
-    It is settled where no sample is at its bound in the end, so that a larger C changes nothing.
-    """
-
-    path: Path
-    score: float
-    is_settled: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,6 +68,7 @@ def race_widths(
     first: Callable[[float], float],
     second: Callable[[float], float],
     by_means: bool = True,
+    ahead: Callable[[Any, list[float]], None] = lambda score, sigmas: None,
 ) -> Race:
     """Let widths race for a path: every second one, and then a climb from the best of these.
 
@@ -107,6 +81,8 @@ def race_widths(
         no width is scored twice.
     by_means : bool
         Whether means of three scores have the last word.
+    ahead : callable (first or second, widths), optional
+        Is told which widths will be asked for, all or the first of them: threads may score them side by side.
 
     Examples
     --------
@@ -117,18 +93,24 @@ def race_widths(
     """
     widths, scores = len(sigmas), np.full((2, len(sigmas)), np.nan)
     # Should time be over before all had their turn, those around the usual width have had it.
-    for k in sorted(range(1, widths - 3, 2), key=lambda k: abs(k - USUAL)):
+    turns = sorted(range(1, widths - 3, 2), key=lambda k: abs(k - USUAL))
+    ahead(first, sigmas[turns].tolist())
+    for k in turns:
         scores[0, k] = first(float(sigmas[k]))
     if np.isnan(scores[0]).all():
         return Race(sigmas, scores, min(USUAL, widths - 1))
     asked = set(np.flatnonzero(~np.isnan(scores[0])).tolist()) if second is first else set()
     scores[1, list(asked)] = scores[0, list(asked)]
 
-    def score(k: int) -> float:
+    def score(k: int, then: int = 0) -> float:
+        """Return the score of width number k, after which that of a neighbour may be asked for."""
         if not 0 <= k < widths:
             return -math.inf
         if k not in asked:
             asked.add(k)
+            ahead(
+                second, [float(sigmas[j]) for j in (k, k + then) if 0 <= j < widths and j not in asked - {k}]
+            )
             scores[1, k] = second(float(sigmas[k]))
         return -math.inf if np.isnan(scores[1, k]) else float(scores[1, k])
 
@@ -136,48 +118,13 @@ def race_widths(
         return sum(score(min(max(j, 0), widths - 1)) for j in (k - 1, k, k + 1))
 
     at = max(np.flatnonzero(~np.isnan(scores[0])).tolist(), key=lambda k: (scores[0, k], k))
-    while score(at) < score(at - 1):
+    while score(at, -1) < score(at - 1, -1):
         at -= 1
-    while score(at) < score(at + 1):
+    while score(at) < score(at + 1, 1):
         at += 1
     beside = max((at - 1, at + 1), key=score)
     moves = by_means and 0 <= beside < widths and around(at) < around(beside)
     return Race(sigmas, scores, beside if moves else at)
-
-
-def short_path(validation: PathValidation, steps: int, time_limit: float | None = None) -> ShortPath:
-    """Run a path in long steps, about as far as one of so many usual ones, and return its best score.
-
-    That is minus the least log loss (:meth:`PathValidation.log_loss`), or the best mean of a given scoring.
-
-    Examples
-    --------
-    >>> import marginpath as mp
-    >>> data = mp.datasets.gaussian_mixture()
-    >>> gram = mp.Gram.from_kernel(data.X, mp.Gaussian(sigma=0.5))
-    >>> short = short_path(PathValidation(gram, data.y), steps=100)
-    >>> short.path.last.t < 15, -0.4 < short.score < 0
-    (True, True)
-    """
-    ratio, judge = SolutionPath.ratio**LONG, validation.judge
-    observe: dict[str, Metric] = {"bound": largest_bound, "scores": judge.scores, "hinge": judge.hinge}
-    if judge.scorer is None:
-        observe["log_loss"] = validation.log_loss
-    patience = Patience(validation.patience_with_solutions / 2, chance=judge.chance)
-    path = validation.run(
-        SolutionPath(ratio=ratio, tol=TOLERANCE),
-        math.ceil(steps / LONG),
-        stop=_NothingToGain(patience, LARGEST / ratio, judge.chance),
-        observe=observe,
-        models=False,
-        time_limit=time_limit,
-    )
-    if path.ended is Status.INTERRUPTED:  # there is no model yet that could be kept
-        raise KeyboardInterrupt
-    scores = -path["log_loss"] if judge.scorer is None else path["scores"].mean(axis=1)
-    is_settled = not _is_any_at_bound(validation.problem, path.last)
-    path = replace(path, observers={})  # which hold the Gram matrix
-    return ShortPath(path, float(scores[1:].max()), is_settled)
 
 
 def part_of_rows(
@@ -220,33 +167,18 @@ def part_of_rows(
     return np.sort(np.concatenate([rows[: math.ceil(len(rows) * wanted / len(y))] for rows in by_cell]))
 
 
-@dataclass(frozen=True)
-class _NothingToGain:
-    """Stop where the score has not improved for long, the box is large, or no sample is at its bound.
+def side_by_side(rows: np.ndarray, y: np.ndarray, held_out: list[np.ndarray]) -> np.ndarray:
+    """Return the same rows, those of a fold side by side, and in a fold those of a class.
 
-    In that last case the solution is that of every larger box. Where widths are compared by their log loss
-    and something was learned, also where that and the hinge loss have both risen: one of them alone may fall
-    again.
+    Kernel values that are read together lie together then: of pairs of many classes, a step reads few of a
+    row, and a part of a cache line takes as long as all of it.
+
+    Examples
+    --------
+    >>> side_by_side(np.arange(6), np.array([0, 1, 0, 1, 0, 1]), [np.array([2, 3, 4]), np.array([0, 1, 5])])
+    array([2, 4, 3, 0, 1, 5])
     """
-
-    rule: Rule
-    largest: float
-    chance: float
-
-    def __call__(self, problem: Problem, state: State, path: Path) -> Array:
-        is_last = path["bound"][-1] > self.largest or self._has_overfitted(path)
-        return self.rule(problem, state, path) | (is_last or not _is_any_at_bound(problem, state))
-
-    def _has_overfitted(self, path: Path) -> bool:
-        if "log_loss" not in path.rows or path["scores"][1:].mean(axis=1).max() <= self.chance:
-            return False
-        return all(path[loss][-1] > times * path[loss][1:].min() for loss, times in _RISEN.items())
-
-
-def _is_any_at_bound(problem: Problem, state: State) -> bool:
-    """Whether any sample is at its bound: in the first columns some are, but for the end of a path."""
-    if state.packed is not None:
-        return bool(state.packed.is_any_at(np.atleast_1d(state.bound)))
-    columns = range(0, problem.shape[1], _COLUMNS)
-    parts = ((..., slice(c, c + _COLUMNS)) for c in columns)
-    return any(at_bound(state.u[p], problem.mass[p], state.bound[p]).any() for p in parts)
+    fold = np.full(len(y), len(held_out))
+    for j, test in enumerate(held_out):
+        fold[test] = j
+    return rows[np.lexsort((class_codes(y)[1][rows], fold[rows]))]

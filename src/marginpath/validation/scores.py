@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -38,7 +39,7 @@ class OutOfFold:
         self._held_out: HeldOut | None = None
         self._signs: Array | None = None
         self._decided: tuple[State, np.ndarray] | None = None
-        self._is_partition = np.bincount(np.concatenate(splits), minlength=len(labels)).max() <= 1
+        self.is_partition = np.bincount(np.concatenate(splits), minlength=len(labels)).max() <= 1
 
     def decisions(self, problem: Problem, state: State) -> Array:
         """Return what the last fold that held a sample out decides, (n, columns); NaN where none did.
@@ -52,9 +53,11 @@ class OutOfFold:
 
     def _held_out_values(self, state: State) -> np.ndarray:
         """Return them as the scores have them; those of the last state are known."""
-        if self._decided is None or self._decided[0] is not state:
-            self._decided = state, self._packed_values(state) if self._has(state) else self._values(state)
-        return self._decided[1]
+        decided = self._decided
+        if decided is None or decided[0] is not state:  # threads may ask for those of several states
+            decided = state, self._packed_values(state) if self._has(state) else self._values(state)
+            self._decided = decided
+        return decided[1]
 
     def _values(self, state: State) -> np.ndarray:
         scores = self._by_column(state.scores)
@@ -79,9 +82,9 @@ class OutOfFold:
         """Return the score of every fold."""
         if self.scorer is None and not _is_on_host(state):
             return self._where_they_are(state).accuracies(state.scores)
-        if self.scorer is None and self._is_partition:
+        if self.scorer is None and self.is_partition:
             return self._means(self._winners(state) == self._codes)
-        if self._is_partition and _is_on_host(state):
+        if self.is_partition and _is_on_host(state):
             held_out = self._held_out_values(state)
             decided = (self.columns.values(held_out[test]) for test in self.splits)
         else:
@@ -143,6 +146,16 @@ class OutOfFold:
         return np.asarray(loss / mass)
 
     @cached_property
+    def judged(self) -> Any:
+        """What compiled steps compare decisions with, where every sample is held out once at most."""
+        from .short_steps import Judged
+
+        (fold, _), weight = self._fold_of_samples, self._weight_or_one
+        mass = np.bincount(fold, weight, minlength=len(self.splits) + 1)[: len(self.splits)]
+        of_classes = len(self.classes), self.columns.in_pairs
+        return Judged(self._rows_of_signs, weight, self._codes, *of_classes, fold, mass)
+
+    @cached_property
     def _rows_of_signs(self) -> np.ndarray:
         return np.ascontiguousarray(self.columns.signs(self._codes).T, dtype=np.int8)
 
@@ -167,7 +180,7 @@ class OutOfFold:
         shares = [np.average(right[test], weights=w) for test, w in zip(self.splits, weights, strict=True)]
         return float(np.mean(shares))
 
-    @property
+    @cached_property
     def chance(self) -> float:
         """The accuracy up to which all samples may as well be given to one class: two standard errors above.
 

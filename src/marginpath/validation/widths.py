@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..arrays import Array, as_floating, blocks, device, is_numpy, namespace, take_rows
+from ..gram.base import Gram
 from ..gram.dense import DenseGram
 from ..gram.filling import fill_symmetric, require_memory
 from ..gram.samples import samples_of
@@ -65,10 +66,12 @@ class SquaredDistances:
         self.unit = _extent(self.X)  # else the squares of very small or large numbers are 0 or infinite
         self.negative = fill_symmetric(_NegativeHalfSquares(self.unit), self.X)
 
-    def among(self, rows: np.ndarray) -> SquaredDistances:
-        """Return those of some of the samples, in NumPy."""
-        part = copy.copy(self)
-        part.X, part.negative = take_rows(self.X, rows), self.negative[np.ix_(rows, rows)]
+    def among(self, rows: np.ndarray, dtype: Any = None) -> SquaredDistances:
+        """Return those of some of the samples, in NumPy; float32 is enough to tell widths apart."""
+        part, n = copy.copy(self), len(rows)
+        part.X, part.negative = take_rows(self.X, rows), np.empty((n, n), dtype or self.negative.dtype)
+        for own, row in zip(part.negative, rows.tolist(), strict=True):
+            own[:] = self.negative[row].take(rows)
         return part
 
     def gram(self, sigma: float, out: Array | None = None, constant: float = 0.0) -> DenseGram:
@@ -97,6 +100,18 @@ class SquaredDistances:
 
         for_each(write, blocks(len(D), 64), parallel=True)
         return DenseGram(K, cross, source=(self.X, kernel))
+
+    def on_widths(self, constant: float) -> Callable[[float, Callable[[Gram], Any]], Any]:
+        """Return what works on the Gram matrix of a width, in memory that is used again, of each thread."""
+        rooms: list[np.ndarray] = []
+
+        def on_width(sigma: float, work: Callable[[Gram], Any]) -> Any:
+            room = rooms.pop() if rooms else np.empty_like(self.negative)
+            result = work(self.gram(sigma, room, constant))
+            rooms.append(room)
+            return result
+
+        return on_width
 
 
 def cross_validate_widths(

@@ -69,6 +69,17 @@ class FewColumns(KernelColumns):
         )
         return packed, first if first > 0 else 1.0
 
+    @staticmethod
+    def compiled_parts(problem: Problem, packed: PackedColumns, settings: Any) -> tuple[Any, Any, Any]:
+        """Return what compiled loops take of a problem, of columns at their start, and of the settings."""
+        from .advance import Asked
+        from .few_desk import FewDuals
+
+        (few, _), k = _few_of(problem), packed.layout.columns
+        numbers = np.zeros(len(packed.u)), np.zeros(len(packed.u)), packed.fields, packed.outside
+        duals = FewDuals(*numbers, np.zeros(k), np.zeros(k), np.zeros(k))
+        return few, duals, Asked(problem.intercept, settings.tol, settings.working_set, settings.rounds)
+
     def result(self, refresh: bool) -> PackedColumns:
         """Return where the columns stand; the field anew where asked for."""
         if len(self.rest):
@@ -142,7 +153,7 @@ class FewColumns(KernelColumns):
 
     @property
     def _packed_duals(self) -> Any:
-        from .few_samples import FewDuals
+        from .few_desk import FewDuals
 
         field = self.fields, self.outside
         return FewDuals(self.packed_start, self.packed_u, *field, self.before, self.bound, self.offset)
@@ -181,7 +192,7 @@ _known: WeakKeyDictionary[Problem, tuple[Any, dict[int, list[Part]]]] = WeakKeyD
 
 
 def _few_of(problem: Problem) -> tuple[Any, list[Part]]:
-    from .few_samples import Few
+    from .few_desk import Few
 
     if (made := _known.get(problem)) is None:
         gram = cast(Any, problem.gram)

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .few_samples import cleared, desk_for, follow_watched
+from .few_desk import cleared, desk_for
+from .few_samples import follow_watched
 from .part import compiled
 
 

@@ -11,6 +11,9 @@ _settings: Any = {"nogil": True, "cache": True, "boundscheck": False, "error_mod
 compiled = numba.njit(fastmath={"contract"}, **_settings)
 #: For minima and maxima, whose order does not matter: they may be taken side by side.
 extremal = numba.njit(fastmath={"contract", "nnan", "nsz"}, **_settings)
+#: For short loops within functions of either kind, which they become a part of: calls would have references
+#: to arrays counted, there and in the function around them, and that takes longer than the loops.
+inlined = numba.njit(inline="always", **_settings)
 #: For sums that write nothing meanwhile, so that their order depends on the processor, and not on addresses.
 summed = numba.njit(fastmath={"contract", "reassoc", "nsz"}, **_settings)
 

@@ -1,0 +1,110 @@
+"""A short path in one compiled call is the one that ``run`` takes."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs, make_moons
+
+import marginpath as mp
+from marginpath.solvers.solution_path import few_samples
+from marginpath.validation import short_path as module
+from marginpath.validation.cross_validation import PathValidation
+from marginpath.validation.short_path import short_path
+from marginpath.validation.splits import StratifiedHoldout
+
+
+def both(monkeypatch, X, y, sigma, **settings):
+    """Return the short path by one compiled call, and by a step after the other."""
+    gram = mp.Gram.from_kernel(X, mp.Gaussian(sigma))
+    validation = PathValidation(gram, y, intercept=True, whole=False, **settings)
+    assert module._can_be_compiled(validation)
+    at_once = short_path(validation, 100)
+    monkeypatch.setattr(module, "COMPILED", 0)
+    return at_once, short_path(validation, 100)
+
+
+def moons(dtype=np.float64):
+    X, y = make_moons(300, noise=0.3, random_state=0)
+    return X.astype(dtype), y
+
+
+def blobs():
+    return make_blobs(180, centers=5, n_features=4, cluster_std=4.0, random_state=0)
+
+
+@pytest.mark.parametrize("sigma", [0.1, 0.5, 2.0, 8.0])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_it_is_the_path_of_steps_one_by_one(monkeypatch, sigma, dtype):
+    at_once, one_by_one = both(monkeypatch, *moons(dtype), sigma)
+    assert at_once.observed.keys() == one_by_one.observed.keys()
+    assert (at_once.steps, at_once.is_settled) == (one_by_one.steps, one_by_one.is_settled)
+    assert at_once.start == one_by_one.start
+    np.testing.assert_array_equal(at_once.observed["bound"], one_by_one.observed["bound"])
+    for name in ("hinge", "log_loss"):  # where pair steps take too long, solutions differ within their gap
+        np.testing.assert_allclose(at_once.observed[name], one_by_one.observed[name], rtol=0, atol=5e-3)
+    np.testing.assert_allclose(at_once.observed["scores"], one_by_one.observed["scores"], atol=0.05)
+
+
+@pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_several_classes(monkeypatch, multi_class, weighted, rng):
+    X, y = blobs()
+    weight = rng.integers(1, 4, len(y)).astype(float) if weighted else None
+    at_once, one_by_one = both(monkeypatch, X, y, 5.0, multi_class=multi_class, sample_weight=weight)
+    assert at_once.steps == one_by_one.steps
+    for name, values in one_by_one.observed.items():
+        np.testing.assert_allclose(at_once.observed[name], values, rtol=1e-3, atol=0.03 * (name == "scores"))
+
+
+def test_samples_that_no_fold_holds_out(monkeypatch):
+    at_once, one_by_one = both(monkeypatch, *blobs(), 5.0, multi_class="ovo", cv=StratifiedHoldout(0.3, 0))
+    assert at_once.observed["scores"].shape == (at_once.steps, 1)
+    for name, values in one_by_one.observed.items():
+        np.testing.assert_allclose(at_once.observed[name], values, rtol=1e-3)
+
+
+def test_labels_at_random_end_where_they_did(monkeypatch, rng):
+    """Nothing is learned: which of the reasons ends a path is another one then."""
+    X, y = rng.standard_normal((150, 3)), rng.integers(0, 2, 150)
+    for sigma in (0.3, 2.0, 30.0):
+        with monkeypatch.context() as context:
+            at_once, one_by_one = both(context, X, y, sigma)
+        assert at_once.steps == one_by_one.steps
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_newtons_method_goes_on_where_pair_steps_take_long(monkeypatch, dtype):
+    """All samples as one set reach the gap that is asked for, from wherever pair steps are."""
+    from marginpath.solvers.solution_path.few_columns import FewColumns
+    from marginpath.solvers.solution_path.few_finish import finish_few
+    from marginpath.solvers.solution_path.few_start import begin_few
+
+    X, y = moons(dtype)
+    gram = mp.Gram.from_kernel(X, mp.Gaussian(0.5))
+    problem = PathValidation(gram, y, intercept=True, whole=False).problem
+    packed, _ = FewColumns.at_start(problem)
+    few, duals, asked = FewColumns.compiled_parts(problem, packed, mp.SolutionPath(tol=1e-5))
+    solved = np.zeros(5, dtype=bool)
+    duals.bound[:] = duals.before[:] = 30.0
+    begin_few(few, 0, 1, 0, 5, duals)
+    stopped = np.ones(1, dtype=bool)
+    few_samples.advance_few(few, 0, 1, 0, 5, duals, asked, stopped, solved)
+    assert not solved.any()
+    finish_few(few, duals, asked, solved)
+    assert solved.all()
+    u = packed.layout.spread(len(y), np.arange(5), duals.u, None).T
+    scores = problem.scores(u.astype(dtype)) + duals.offset
+    state = mp.run(mp.SolutionPath(tol=1e-5), problem, 1).last
+    gaps = mp.metrics.gap(
+        problem, mp.solvers.State(t=1, u=u, scores=scores, bound=duals.bound + 0 * state.bound)
+    )
+    assert np.max(gaps) <= 2e-5
+
+
+def test_a_race_does_not_depend_on_threads():
+    X, y = blobs()
+    tables = []
+    for n_jobs in (1, 2, 3):
+        clf = mp.MarginPathClassifier(gamma="tuned", n_jobs=n_jobs, random_state=0).fit(X, y)
+        tables.append((clf.width_results_, clf.path_["scores"], clf.dual_coef_))
+    for other in tables[1:]:
+        np.testing.assert_equal(other, tables[0])
