@@ -18,7 +18,7 @@ from ...parallel import available, for_all
 _CHUNK = 64  # blocks between two looks at the clock
 _PIECE = 2**18  # numbers of rows whose scores a thread computes at a time
 _SUMS = 16  # pieces of rows at most whose sums a field adds up
-_PASSES = 3  # through a block before the field follows: a step is cheap, reading a row of X is not
+_PASSES = 2  # through a block before the field follows: a step is cheap, reading a row of X is not
 
 
 class DenseRows:
