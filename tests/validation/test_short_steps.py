@@ -100,8 +100,9 @@ def test_newtons_method_goes_on_where_pair_steps_take_long(monkeypatch, dtype):
     assert np.max(gaps) <= 2e-5
 
 
-def test_a_race_does_not_depend_on_threads():
-    X, y = blobs()
+@pytest.mark.parametrize("n", [None, 6300])
+def test_a_race_does_not_depend_on_threads(n):
+    X, y = blobs() if n is None else make_moons(n, noise=0.3, random_state=0)
     tables = []
     for n_jobs in (1, 2, 3):
         clf = mp.MarginPathClassifier(gamma="tuned", n_jobs=n_jobs, random_state=0).fit(X, y)

@@ -338,7 +338,7 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
                 known = distances.among(rows, np.float32) if distances else self._distances(part)
                 return self._on_width(part, known)
 
-            race, short = race_of(follower, sigmas, on_width, on_rows)
+            race, short = race_of(follower, sigmas, on_width, on_rows, by_threads=distances is not None)
             self.width_results_ = width_results(race)
             sigmas, follower = sigmas[[race.winner]], replace(follower, short=short)
         best: Followed | None = None

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..gram.base import Gram
 from ..parallel import QUICK, available, for_all
-from ..validation.race import ENOUGH, Race, part_of_rows, race_widths, side_by_side
+from ..validation.race import ENOUGH, MOST, Race, part_of_rows, race_widths, side_by_side
 from ..validation.short_path import ShortPath
 from .path_fit import Follower
 
@@ -21,12 +21,17 @@ OnWidth: TypeAlias = Callable[[float, Callable[[Gram], Any]], Any]
 
 
 def race_of(
-    follower: Follower, sigmas: np.ndarray, on_all: OnWidth, on_rows: Callable[[np.ndarray], OnWidth]
+    follower: Follower,
+    sigmas: np.ndarray,
+    on_all: OnWidth,
+    on_rows: Callable[[np.ndarray], OnWidth],
+    by_threads: bool,
 ) -> tuple[Race, ShortPath | None]:
     """Let widths race by the rule of :mod:`marginpath.validation.race`.
 
     Return it with the short path of the winner on all rows, if it had one. A time limit leaves two thirds of
-    the time to the winner. Of classes that are rare, the winner's path warns.
+    the time to the winner. Of classes that are rare, the winner's path warns. Threads may work on widths side
+    by side, where these say so.
     """
     choice: Any = follower.choice
     if follower.deadline is not None:
@@ -40,10 +45,10 @@ def race_of(
         n = len(follower.y)
         everything = side_by_side(np.arange(n), follower.y, held_out) if n <= QUICK else np.arange(n)
         on_everything = on_rows(everything) if n <= QUICK else on_all
-        whole = part = Heat(on_everything, follower.on(everything, held_out))
+        whole = part = Heat(on_everything, follower.on(everything, held_out), QUICK * by_threads)
         if len(rows) < n:
             rows = side_by_side(rows, follower.y, held_out)
-            part = Heat(on_rows(rows), follower.on(rows, held_out))
+            part = Heat(on_rows(rows), follower.on(rows, held_out), MOST * by_threads)
         is_enough = ENOUGH <= len(rows) < n
         second = part if is_enough else whole
         race = race_widths(sigmas, part, second, by_means=not is_enough, ahead=Heat.run)
@@ -53,12 +58,15 @@ def race_of(
 class Heat:
     """The short paths of widths on the same rows, each run once, and by threads side by side.
 
-    What was run ahead and is not asked for counts nowhere: a race does not depend on how many threads it has.
+    These share rows up to so many: each thread has a matrix of its own, and where rows are a part of all,
+    there is room for that. What was run ahead and is not asked for counts nowhere: a race does not depend on
+    how many threads it has.
     """
 
-    def __init__(self, on_width: OnWidth, fit: Follower) -> None:
+    def __init__(self, on_width: OnWidth, fit: Follower, shared: int) -> None:
         choice: Any = fit.choice
         self.on_width, self.fit, self.short = on_width, fit, choice.shorts(fit)
+        self.is_shared = len(fit.y) <= shared and fit.deadline is None
         self.paths: dict[float, ShortPath] = {}
 
     def __call__(self, sigma: float) -> float:
@@ -68,9 +76,9 @@ class Heat:
         return self.paths[sigma].score if sigma in self.paths else np.nan
 
     def run(self, sigmas: list[float]) -> None:
-        """Run the short paths of these widths, where there are threads for them, few rows, and time."""
+        """Run the short paths of these widths, where there are threads for them, room, and time."""
         new, workers = [sigma for sigma in sigmas if sigma not in self.paths], available()
-        if min(len(new), workers) > 1 and len(self.fit.y) <= QUICK and self.fit.deadline is None:
+        if min(len(new), workers) > 1 and self.is_shared:
             for_all(self._run_one, new, workers)
 
     def _run_one(self, sigma: float) -> None:
