@@ -43,7 +43,7 @@ def tasks(quick: bool) -> Iterator[Task]:
     data = sets.sized(whole, quick)
     liquid = peers.LiquidGrid(_widths(data))
     name = f"liquidSVM, {len(liquid.sigmas)} widths × 10 λ"
-    once: dict[str, Any] = {"repeats": 1, "longest": 60}
+    once: dict[str, Any] = {"repeats": 1, "isolated": True, "longest": 60}
     yield _task(whole, data, Contestant(name, liquid, liquid.judge, needs=peers.liquid_svm, target=5, **once))
     data = sets.part(whole, sets.SMALL if quick else 3000)
     gammas = [peers.gamma(sigma) for sigma in _widths(data)]
