@@ -1,7 +1,7 @@
 """`dense`: a thousand dense features, tuned by 5-fold cross-validation, and how fast a sweep over them is.
 
 The features are scikit-learn's Nystroem features of a Gaussian kernel, made before the clock starts. Sweeps,
-ten in a row, are timed alone, beside as many passes that only read the features, the products of the same
+fifty in a row, are timed alone, beside as many passes that only read the features, the products of the same
 shapes, and one large product, which tell what the machine can do: with three columns a thread, a number that
 is read takes part in twelve operations, and memory is what limits them. With the sweeps comes what a round of
 a step does once: w = Xᵀ(Y∘u) by the rows as they are, where sweeps have read them in 16 bits. rehline has the
@@ -34,11 +34,11 @@ from .ours import LinearClassifier
 
 FEATURES, QUICK_FEATURES = 1000, 60
 FOLDS = 5
-SWEEP, READ = "ten sweeps", "— reading their features"
+SWEEP, READ = "fifty sweeps", "— reading their features"
 SHAPES, LARGE = "— their products alone", "— one large product"
 OPERATIONS = "10⁹ operations"
 _SETTLED = 3  # sweeps before those that are timed
-_IN_A_ROW = 10  # of these, as a step has them: without the start of their threads
+_IN_A_ROW = 50  # of these, as a step has them: without the start of their threads
 _BOUND, _GAP = 1.0, 1e-3  # C of these sweeps, and the gap that is asked for
 _SIDE = 2048  # of the matrices of the large product
 
@@ -116,7 +116,7 @@ def _group(data: Dataset, mass: np.ndarray) -> Group:
 
 
 def _in_threads(work: Callable[[DenseRows, Group, int], None]) -> Callable[[Ready], None]:
-    """Return the work on all groups, ten times, on as many cores."""
+    """Return the work on all groups, so many times in a row, on as many cores."""
 
     def run(ready: Ready) -> None:
         with one_blas_thread():
