@@ -334,6 +334,13 @@ def test_a_sweep_is_compared_with_plain_products():
     assert list(shares.values()) == pytest.approx([2 / 3, 1 / 3])
 
 
+def test_a_sweep_says_what_it_leaves_out():
+    """Of two products, rows that do not move leave out the second: of half of the rows, a quarter."""
+    sweeps = Entry("a", dense.SWEEP, seconds=(1.0,), facts={dense.OPERATIONS: 6.0, dense.MOVING: 50.0})
+    large = Entry("a", dense.LARGE, seconds=(1.0,), facts={dense.OPERATIONS: 8.0})
+    assert list(dense.conclude([sweeps, large]).values()) == pytest.approx([6 / 8, 3 / 4 * 6 / 8])
+
+
 def test_the_time_of_a_tuned_width_is_that_of_the_first_task():
     task = (
         entry_of("a", widths.TUNED, 3.0, test_error=0.01),

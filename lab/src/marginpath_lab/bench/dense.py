@@ -3,13 +3,16 @@
 The features are scikit-learn's Nystroem features of a Gaussian kernel, made before the clock starts. Sweeps,
 fifty in a row, are timed alone, beside as many passes that only read the features, the products of the same
 shapes, and one large product, which tell what the machine can do: with three columns a thread, a number that
-is read takes part in twelve operations, and memory is what limits them. With the sweeps comes what a round of
-a step does once: w = Xᵀ(Y∘u) by the rows as they are, where sweeps have read them in 16 bits. rehline has the
-smaller task; whoever takes many times as long as we do is ended.
+is read takes part in twelve operations, and memory is what limits them. The operations of a sweep are those
+of two products of all rows, though rows that do not move are left out of the second: how many move is
+counted afterwards. With the sweeps comes what a round of a step does once: w = Xᵀ(Y∘u) by the rows as they
+are, where sweeps have read them in 16 bits. rehline has the smaller task; whoever takes many times as long as
+we do is ended.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -36,7 +39,7 @@ FEATURES, QUICK_FEATURES = 1000, 60
 FOLDS = 5
 SWEEP, READ = "fifty sweeps", "— reading their features"
 SHAPES, LARGE = "— their products alone", "— one large product"
-OPERATIONS = "10⁹ operations"
+OPERATIONS, MOVING = "10⁹ operations", "% moving"
 _SETTLED = 3  # sweeps before those that are timed
 _IN_A_ROW = 50  # of these, as a step has them: without the start of their threads
 _BOUND, _GAP = 1.0, 1e-3  # C of these sweeps, and the gap that is asked for
@@ -45,16 +48,22 @@ _SIDE = 2048  # of the matrices of the large product
 
 @dataclass(frozen=True)
 class Ready:
-    """The rows with their blocks, and a group of columns for each thread, after some sweeps."""
+    """The rows with their blocks, a group of columns for each thread after some sweeps, and copies."""
 
     rows: DenseRows
     groups: list[Group]
+    copies: list[Group]
 
     @property
     def operations(self) -> float:
         """What the two products of the sweeps take: the scores, and the field."""
         numbers = self.rows.X.numbers.size
         return float(_IN_A_ROW * sum(4 * numbers * group.w.shape[1] for group in self.groups))
+
+    @property
+    def moving(self) -> float:
+        """The share of rows that move, over all sweeps: these are taken again, one by one."""
+        return float(np.mean([_moved(self.rows, copy.deepcopy(group)) for group in self.copies]))
 
 
 def tasks(quick: bool) -> Iterator[Task]:
@@ -76,7 +85,7 @@ def _task(rows: Dataset, sigma: float, quick: bool, all_rivals: bool) -> Task:
         Contestant("LinearSVC, 7 C", svc, svc.judge, target=10, **most),
         *([last] if all_rivals else []),
         Contestant("SGDClassifier, 7 α", sgd, sgd.judge, target=1),
-        Contestant(SWEEP, _in_threads(_swept), _work, _ready),
+        Contestant(SWEEP, _in_threads(_swept), _sweeps_work, _ready),
         Contestant(READ, _in_threads(_read), _work, _ready),
         Contestant(SHAPES, _in_threads(_multiplied), _work, _ready),
         Contestant(LARGE, _large_products, _large_work),
@@ -99,10 +108,10 @@ def _ready(data: Dataset) -> Ready:
     mass = np.column_stack([*(fold != number for number in range(FOLDS)), np.ones(n)]).astype(float)
     X, rounded = Scaled.of(data.X), in_16_bits(data.X)
     rows = DenseRows(X, squared_norms(data.X), interleaved_blocks(X), rounded=lambda: rounded)
-    ready = Ready(rows, [_group(data, part) for part in np.hsplit(mass, 2)])
-    for group in ready.groups:
+    groups = [_group(data, part) for part in np.hsplit(mass, 2)]
+    for group in groups:
         _swept(rows, group, _SETTLED)
-    return ready
+    return Ready(rows, groups, copy.deepcopy(groups))
 
 
 def _group(data: Dataset, mass: np.ndarray) -> Group:
@@ -130,6 +139,16 @@ def _swept(rows: DenseRows, group: Group, times: int) -> None:
     group.improve(rows, np.random.default_rng(0), sweeps=times)
 
 
+def _moved(rows: DenseRows, group: Group) -> float:
+    """Sweep as often, and return the mean share of the rows that move in a sweep."""
+    rng, shares = np.random.default_rng(0), []
+    for _ in range(_IN_A_ROW):
+        before = group.u.copy()
+        group.improve(rows, rng)
+        shares.append(float(np.mean(np.any(group.u != before, axis=1))))
+    return float(np.mean(shares))
+
+
 def _multiplied(rows: DenseRows, group: Group, times: int) -> None:
     """Take the products of sweeps, block by block, and no steps."""
     for a, b in [*blocks(len(rows.X), rows.blocks.shape[1])] * times:
@@ -146,6 +165,10 @@ def _read(rows: DenseRows, group: Group, times: int) -> None:
 
 def _work(ready: Any, data: Ready) -> Facts:
     return {OPERATIONS: data.operations / 1e9}
+
+
+def _sweeps_work(ready: Any, data: Ready) -> Facts:
+    return {**_work(ready, data), MOVING: 100 * data.moving}
 
 
 def _large_products(data: Any) -> None:
@@ -167,11 +190,8 @@ def conclude(entries: Sequence[Entry]) -> Facts:
     """Return the share of the rates of plain products that a sweep has."""
     shares: dict[str, float | str] = {}
     for task in dict.fromkeys(entry.task for entry in entries):
-        rates = {
-            entry.contestant: float(entry.facts[OPERATIONS]) / entry.median
-            for entry in entries
-            if entry.task == task and entry.median and OPERATIONS in entry.facts
-        }
+        timed = [e for e in entries if e.task == task and OPERATIONS in e.facts]
+        rates = {e.contestant: float(e.facts[OPERATIONS]) / e.median for e in timed if e.median}
         beside = {
             READ: "the pace at which its features are read",
             SHAPES: "the rate of its products alone",
@@ -180,6 +200,10 @@ def conclude(entries: Sequence[Entry]) -> Facts:
         for other, words in beside.items():
             if {SWEEP, other} <= rates.keys():
                 shares[f"{task}: rate of a sweep over {words}"] = rates[SWEEP] / rates[other]
+        moving = [float(e.facts[MOVING]) / 100 for e in timed if MOVING in e.facts]
+        if moving and LARGE in rates:
+            done = (1 + moving[0]) / 2 * rates[SWEEP] / rates[LARGE]
+            shares[f"{task}: the same, without the products of rows that do not move"] = done
     return shares
 
 
