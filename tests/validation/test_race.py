@@ -52,6 +52,16 @@ def test_the_winner_is_a_summit_or_beside_one_and_then_better_around(scores):
     assert race.winner in summits or any(around[race.winner] > around[k] for k in summits)
 
 
+@given(scores=st.lists(st.integers(0, 5), min_size=11, max_size=11), peak=st.integers(0, 10))
+def test_nothing_is_run_ahead_twice(scores, peak):
+    """Two threads would work on the same width, side by side."""
+    told: list[list[float]] = []
+    first, second = Counted(hill(peak)), Counted(scores)
+    race_widths(WIDTHS, first, second, ahead=lambda score, sigmas: told.append(sigmas))
+    assert all(len(set(sigmas)) == len(sigmas) for sigmas in told)
+    assert set(second.asked) <= {sigma for sigmas in told[1:] for sigma in sigmas}
+
+
 @pytest.mark.parametrize(("next_but_one", "winner"), [(2.9, 5), (3.1, 6)])
 def test_a_lonely_summit_gives_way_to_a_broad_one(next_but_one, winner):
     """One width is best, by chance: the next one stands between two that are nearly as good."""

@@ -107,10 +107,9 @@ def race_widths(
         if not 0 <= k < widths:
             return -math.inf
         if k not in asked:
+            beside = {k + then} - asked
             asked.add(k)
-            ahead(
-                second, [float(sigmas[j]) for j in (k, k + then) if 0 <= j < widths and j not in asked - {k}]
-            )
+            ahead(second, [float(sigmas[j]) for j in [k, *(beside - {k})] if 0 <= j < widths])
             scores[1, k] = second(float(sigmas[k]))
         return -math.inf if np.isnan(scores[1, k]) else float(scores[1, k])
 

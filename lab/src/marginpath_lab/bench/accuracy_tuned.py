@@ -36,6 +36,7 @@ _TRAIN = 1200
 _SMALL = 300  # samples to warm up on
 #: The set with many, and how many.
 MANY, _MANY_ROWS = "HTRU2, n = 10,000", 10_000
+_MANY_WARM = 3000  # samples to warm up on there: other loops are compiled
 _SMALL_SETS = ("iris", "wine", "digits")
 #: Tables, where the folder of MARGINPATH_DATA has them.
 _TABLES = ("attrition", "german-mixed", "letter", "pendigits", "soybean", "vehicle", "yeast")
@@ -62,7 +63,7 @@ def tasks(quick: bool) -> Iterator[Task]:
     for name, load in list(loads.items())[: 1 if quick else None]:
         yield _task(name, partial(split, load, size=100 if quick else _TRAIN))
     if not quick and own_file("htru2/HTRU_2.csv") is not None:
-        yield _task(MANY, _many_rows, rounds=1)
+        yield _task(MANY, _many_rows, rounds=1, warm=_MANY_WARM)
 
 
 def _many_rows(seed: int) -> Dataset:
@@ -72,14 +73,14 @@ def _many_rows(seed: int) -> Dataset:
     return replace(data, X=scaler.transform(data.X), X_test=scaler.transform(data.X_test))
 
 
-def _task(name: str, draw: Callable[[int], Dataset], rounds: int | None = None) -> Task:
-    """Return the task with a draw a round."""
+def _task(name: str, draw: Callable[[int], Dataset], rounds: int | None = None, warm: int = _SMALL) -> Task:
+    """Return the task with a draw a round, warmed up on so many samples."""
 
     def drawn(turn: int) -> list[Dataset]:
         return [draw(turn - 1)]
 
     def small(turn: int) -> list[Dataset]:
-        return [sets.part(draw(0), _SMALL)]
+        return [sets.part(draw(0), warm)]
 
     values = grid(draw(0).X.shape[1])
     ours = Player(peers.Fit(lambda: MarginPathClassifier, {"gamma": "tuned", "random_state": 0}))
