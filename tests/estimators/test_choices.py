@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits, make_moons
+from sklearn.model_selection import StratifiedKFold
 
 import marginpath as mp
 from marginpath.estimators import as_choice, choices, watched
@@ -129,3 +130,58 @@ def test_a_class_against_the_rest_is_followed_for_longer(multi_class, growth):
     lowest = int(np.argmax(loss <= 1.01 * loss.min()))
     waited = min(C[-1] / C[np.argmax(scores)] / growth, C[-1] / C[lowest] / 3)
     assert 1 <= waited < 1.5
+
+
+def test_folds_that_can_be_gone_through_once(moons):
+    """A race goes through them, and then the path of who wins."""
+    X, y = moons
+    folds = list(StratifiedKFold(4).split(X, y))
+    once, often = (
+        mp.MarginPathClassifier(gamma="tuned", cv=cv, random_state=0).fit(X, y) for cv in (iter(folds), folds)
+    )
+    assert once.step_ == often.step_
+    np.testing.assert_array_equal(once.path_["scores"], often.path_["scores"])
+
+
+@pytest.mark.parametrize("settings", [{}, {"gamma": "tuned"}, {"landmarks": 20}])
+def test_a_score_that_is_no_number_names_its_fold(settings, rng):
+    X = rng.standard_normal((60, 2))
+    y = np.isin(np.arange(60), [25, 30]).astype(int)
+    folds = [(np.setdiff1d(np.arange(60), test), test) for test in (np.arange(40, 60), np.arange(20))]
+    clf = mp.MarginPathClassifier(cv=folds, scoring=nan_without_both, random_state=0, **settings)
+    with pytest.raises(ValueError, match=r"no number for fold 0, which holds out 20 samples of class 0"):
+        clf.fit(X, y)
+
+
+def nan_without_both(estimator, X, y):
+    return np.nan if len(np.unique(y)) < 2 else float(np.mean(estimator.predict(X) == y))
+
+
+@pytest.mark.parametrize("gamma", ["scale", "tuned"])
+def test_samples_without_weight_are_in_no_fold(gamma, moons):
+    """They are as good as absent: the other samples are cut into folds as they would be alone."""
+    X, y = moons
+    n = len(y) // 2
+    weight = np.where(np.arange(len(y)) < n, 1.0, 0.0)
+    with_them = mp.MarginPathClassifier(gamma=gamma, random_state=0).fit(X, y, sample_weight=weight)
+    alone = mp.MarginPathClassifier(gamma=gamma, random_state=0).fit(X[:n], y[:n])
+    assert np.isnan(with_them.out_of_fold_[n:]).all()
+    if gamma == "scale":  # the widths that race are those of all rows
+        assert with_them.step_ == alone.step_
+        np.testing.assert_array_equal(
+            with_them.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"]
+        )
+        np.testing.assert_allclose(with_them.predict_proba(X), alone.predict_proba(X), atol=1e-3)
+
+
+@pytest.mark.parametrize("gamma", ["scale", "tuned"])
+def test_folds_that_are_listed_lose_samples_without_weight(gamma, moons):
+    X, y = moons
+    folds = list(StratifiedKFold(4).split(X, y))
+    weight = np.ones(len(y))
+    weight[folds[1][1][::2]] = 0
+    clf = mp.MarginPathClassifier(gamma=gamma, cv=folds, random_state=0).fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(np.isnan(clf.out_of_fold_), weight == 0)
+    weight[folds[1][1]] = 0
+    with pytest.raises(ValueError, match=r"Fold 1 holds out no sample that could be scored"):
+        clf.fit(X, y, sample_weight=weight)

@@ -35,7 +35,7 @@ def judged(held_out, splits=None, weight=None):
 def test_scores_and_hinge_are_those_of_each_fold(held_out, order, weighted):
     labels, columns, splits, scores = held_out
     weight = np.random.default_rng(1).random(90) + 0.1 if weighted else None
-    state = SimpleNamespace(scores=np.asarray(scores, order=order), offset=0.0, packed=None)
+    state = SimpleNamespace(t=1, scores=np.asarray(scores, order=order), offset=0.0, packed=None)
     judge = judged(held_out, weight=weight)
     own, signs, loss, mass = scores.reshape(90, 6, 6), columns.signs(labels), 0.0, 0.0
     w = np.ones(90) if weight is None else weight
@@ -48,14 +48,14 @@ def test_scores_and_hinge_are_those_of_each_fold(held_out, order, weighted):
         mass += np.sum(w[test, None] * counts)
         np.testing.assert_allclose(judge.decisions(None, state)[test], f, rtol=1e-6)
     assert float(judge.hinge(None, state)) == pytest.approx(loss / mass)
-    plain = SimpleNamespace(scores=state.scores, packed=None)
+    plain = SimpleNamespace(t=1, scores=state.scores, packed=None)
     assert float(judged(held_out, weight=weight).hinge(None, plain)) == pytest.approx(loss / mass, rel=1e-5)
 
 
 def test_folds_that_overlap_are_scored_one_by_one(held_out):
     labels, columns, splits, scores = held_out
     twice = [np.concatenate([splits[0], splits[1]]), *splits[1:]]
-    found = judged(held_out, twice).scores(None, SimpleNamespace(scores=scores, packed=None))
+    found = judged(held_out, twice).scores(None, SimpleNamespace(t=1, scores=scores, packed=None))
     f = -scores.reshape(90, 6, 6)[twice[0], :, 0]
     assert found[0] == pytest.approx(np.mean(columns.values(f).argmax(axis=1) == labels[twice[0]]))
 

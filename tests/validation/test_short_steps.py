@@ -109,3 +109,20 @@ def test_a_race_does_not_depend_on_threads(n):
         tables.append((clf.width_results_, clf.path_["scores"], clf.dual_coef_))
     for other in tables[1:]:
         np.testing.assert_equal(other, tables[0])
+
+
+@pytest.mark.parametrize("landmarks", [None, 60])
+def test_weights_in_float32_do_not_end_a_short_path(landmarks):
+    """Who is at the bound is told by numbers in float64, whatever the weights are kept in."""
+    X, y = make_moons(900, noise=0.3, random_state=0)
+    weight = np.where(y == 1, 1.3, 0.7)
+    found = []
+    for dtype in (np.float32, np.float64):
+        kernel = mp.Gaussian(0.5)
+        rows = X.astype(dtype)
+        gram = mp.Gram.landmarks(rows, kernel, landmarks) if landmarks else mp.Gram.from_kernel(rows, kernel)
+        validation = PathValidation(gram, y, intercept=True, whole=False, sample_weight=weight)
+        found.append(short_path(validation, 100))
+    rough, exact = found
+    assert rough.steps == exact.steps > 3
+    assert rough.score == pytest.approx(exact.score, abs=0.01)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
@@ -66,7 +67,8 @@ class ByFolds(Choice):
 
     def held_out(self, fit: Follower) -> list[np.ndarray]:
         """Return the rows that every fold holds out."""
-        return held_out_samples(self._how(fit.seed)[0], fit.y, fit.groups)
+        weight = fit.fit_weight if fit.sample_weight is None else fit.sample_weight
+        return held_out_samples(self._how(fit.seed)[0], fit.y, fit.groups, weight)
 
     def shorts(self, fit: Follower) -> Callable[[Gram], ShortPath]:
         """Return what runs short paths, to compare kernels of the same samples: folds are looked at once."""
@@ -132,7 +134,13 @@ class ByFolds(Choice):
 
     def _how(self, seed: int) -> tuple[Any, str]:
         """Return the folds, and how to choose by their scores."""
-        return self.classifier.cv, self.classifier.selection
+        return self._cv, self.classifier.selection
+
+    @cached_property
+    def _cv(self) -> Any:
+        """The folds as they were given; those that can be gone through once are kept: a race does so too."""
+        cv = self.classifier.cv
+        return list(cv) if isinstance(cv, Iterator) else cv
 
 
 class ByHoldout(ByFolds):

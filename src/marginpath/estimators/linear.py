@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, beside
+from ..arrays import Array, beside, blocks, is_numpy
 from ..files.records import register
 from ..gram.choose import diagonal_of, with_gram
 from ..gram.samples import AnyRows
@@ -17,6 +17,8 @@ from .base import BasePathClassifier
 from .deciding import packed
 from .path_fit import Followed, Follower
 from .scales import warn_of_scales
+
+_ROWS = 4096  # that are taken in float64 at a time
 
 
 @register
@@ -126,8 +128,12 @@ margin_bounds_, margin_proofs_, separable_, n_features_in_, feature_names_in_
         return with_gram(X, Linear(), follower.follow, constant=self.constant_)
 
     def _attributes_at(self, step: int) -> dict[str, Any]:
-        weights = self.X_fit_.T @ beside(self.coefficients(step), self.X_fit_)
+        weights = _weights(self.X_fit_, beside(self._expansion(step), self.X_fit_))
         return {**super()._attributes_at(step), "coef_": weights.T}
+
+    def _expansion(self, step: int) -> np.ndarray:
+        """Return the coefficients, in NumPy as they were found, in float64: w has sums that cancel."""
+        return self._signed(self.models_.u(step)) if is_numpy(self.X_fit_) else self.coefficients(step)
 
     def _decide(self, rows: AnyRows) -> Array:
         predictor = packed(self, (self.coef_,), partial(weights_of, self.coef_))
@@ -136,4 +142,14 @@ margin_bounds_, margin_proofs_, separable_, n_features_in_, feature_names_in_
         return rows.product(self.coef_.T) + self.intercept_
 
     def _decide_by(self, rows: AnyRows, coefficients: Array) -> Array:
-        return rows.product(self.X_fit_.T @ coefficients)
+        return rows.product(_weights(self.X_fit_, coefficients))
+
+
+def _weights(X: Array, coefficients: Array) -> Array:
+    """Return Xᵀ times the coefficients, in float64 on the way: of columns far from 0 their sums cancel."""
+    if not is_numpy(X) or X.dtype == np.float64:
+        return X.T @ coefficients
+    total = np.zeros((X.shape[1], coefficients.shape[1]))
+    for a, b in blocks(len(X), _ROWS):
+        total += X[a:b].astype(np.float64).T @ coefficients[a:b].astype(np.float64)
+    return total.astype(X.dtype)

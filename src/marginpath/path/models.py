@@ -11,7 +11,7 @@ from ..arrays import Array, is_numpy, take_columns, to_numpy
 from ..files.records import register
 from ..problem import Problem
 from ..solvers.base import State
-from ..solvers.coordinate.spaces import at_bound
+from ..solvers.coordinate.spaces import at_bound, lowest_dual
 
 
 @register
@@ -45,7 +45,7 @@ class PackedDual:
     def unpack(self, mass: np.ndarray) -> np.ndarray:
         """Return u again, equal to the last bit."""
         resting = np.unpackbits(self.resting, count=int(np.prod(self.shape))).astype(bool).reshape(self.shape)
-        u = np.where(resting, -np.where(mass > 0, self.bound, 0) * mass, 0).astype(self.values.dtype)
+        u = np.where(resting, lowest_dual(mass, self.bound, self.values.dtype), 0)
         u.ravel()[self.index] = self.values
         return u
 

@@ -211,7 +211,8 @@ class PathValidation:
                 f"y must hold one label for each of the {gram.shape[0]} samples and at least two classes, "
                 f"got shape {labels.shape} and {len(self.classes)} class(es)."
             )
-        splits = held_out_samples(cv, labels, groups)
+        weight = sample_weight if score_weight is None else score_weight
+        splits = held_out_samples(cv, labels, groups, None if weight is None else to_numpy(weight))
         if selection == "one_se" and len(splits) < 2:
             raise ValueError("selection='one_se' needs at least two folds to tell an error; there is one.")
         self.selection = selection
@@ -222,7 +223,6 @@ class PathValidation:
         labels_of_folds = fold_columns(signs, splits, whole)
         self.problem = Problem(gram, labels_of_folds, sample_weight, intercept=intercept, **hints)
         self.model_columns = len(splits) + (len(splits) + 1) * np.arange(signs.shape[1])
-        weight = sample_weight if score_weight is None else score_weight
         self.judge = OutOfFold(splits, columns, labels, self.classes, scoring, weight)
 
     def on(self, gram: Gram) -> PathValidation:

@@ -90,9 +90,10 @@ class OutOfFold:
         else:
             scores = self._by_column(state.scores)
             decided = (self.columns.values(-scores[test, :, j]) for j, test in enumerate(self.splits))
-        return np.array(
-            [self._score(self.squeezed(f), test) for f, test in zip(decided, self.splits, strict=True)]
-        )
+        found = [self._score(self.squeezed(f), test) for f, test in zip(decided, self.splits, strict=True)]
+        if state.t > 0:  # the start is no classifier
+            self._require_numbers(found)
+        return np.array(found)
 
     def is_beaten(self, decisions: Array, others: Array) -> bool:
         """Whether decisions are wrong more often than others, beyond chance: McNemar's test of the samples.
@@ -205,6 +206,16 @@ class OutOfFold:
         with warnings.catch_warnings():  # a class that is rare is not in every fold
             warnings.filterwarnings("ignore", "y_pred contains classes not in y_true", UserWarning)
             return float(self.scorer(fitted, decision, self.labels[test], **extra))
+
+    def _require_numbers(self, scores: list[float]) -> None:
+        """Refuse a score that is no number: no step is better by it."""
+        for fold, (score, test) in enumerate(zip(scores, self.splits, strict=True)):
+            if math.isnan(score):
+                known = ", ".join(repr(label) for label in np.unique(self.labels[test]).tolist())
+                raise ValueError(
+                    f"The scoring gives no number for fold {fold}, which holds out {len(test)} samples of "
+                    f"class {known}. Take fewer folds, each with what the score needs, or another scoring."
+                )
 
     def _means(self, right: np.ndarray) -> np.ndarray:
         """Return the share of every fold's samples that are right, in a partition."""

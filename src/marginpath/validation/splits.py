@@ -15,7 +15,9 @@ from .columns import class_codes
 _SHOWN = 5  # classes that a message names
 
 
-def held_out_samples(cv: Any, y: np.ndarray, groups: Any = None) -> list[np.ndarray]:
+def held_out_samples(
+    cv: Any, y: np.ndarray, groups: Any = None, weight: np.ndarray | None = None
+) -> list[np.ndarray]:
     """Return the samples that every fold holds out.
 
     A class with fewer samples than folds is trained on in every fold: where a fold would hold out the last
@@ -30,6 +32,8 @@ def held_out_samples(cv: Any, y: np.ndarray, groups: Any = None) -> list[np.ndar
         Class labels.
     groups : array (n,), optional
         For the splitter.
+    weight : array (n,), optional
+        Samples of weight 0 are as good as absent: no fold holds them out, and a splitter does not see them.
 
     Examples
     --------
@@ -44,6 +48,10 @@ def held_out_samples(cv: Any, y: np.ndarray, groups: Any = None) -> list[np.ndar
     """
     from sklearn.model_selection import check_cv
 
+    if weight is not None and not np.all(weight > 0):
+        rows = np.flatnonzero(weight > 0)
+        known = None if groups is None else np.asarray(groups)[rows]
+        return [rows[test] for test in held_out_samples(_among(rows, cv, len(y)), np.asarray(y)[rows], known)]
     classes, codes = class_codes(np.asarray(y))
     counts = np.bincount(codes, minlength=len(classes))
     _require_several(counts)
@@ -63,6 +71,13 @@ def held_out_samples(cv: Any, y: np.ndarray, groups: Any = None) -> list[np.ndar
         _warn(classes[rare], counts[rare], needed, len(tests))
     _require_training(tests, codes, classes, counts)
     return tests
+
+
+def _among(rows: np.ndarray, cv: Any, n: int) -> Any:
+    """Return the same folds of some of n samples: those that are listed have the numbers of all."""
+    if isinstance(cv, Integral) or cv is None or hasattr(cv, "split"):
+        return cv
+    return [(None, np.flatnonzero(np.isin(rows, np.arange(n)[test]))) for _, test in cv]
 
 
 def stratified_folds(codes: np.ndarray, folds: int) -> list[np.ndarray]:

@@ -65,7 +65,7 @@ def states(clf: Any, step: int, own: np.ndarray | None = None) -> np.ndarray:
         mass = mass[rows, own] if mass.ndim == 2 else mass
     elif mass.ndim == 1:
         mass = mass[:, None]
-    full = (u > 0) & (u >= np.where(mass > 0, bound, 0) * mass * (1 - 1e-9))
+    full = (u > 0) & (u >= np.where(mass > 0, bound, 0) * mass * (1 - 4 * np.finfo(u.dtype).eps))
     state = np.where(full, 2, np.where(u > 0, 1, 0))
     return np.asarray(state if state.ndim == 1 else state.max(axis=1), dtype=np.uint8)
 

@@ -262,7 +262,12 @@ def order_by_runs(n: int, rng: np.random.Generator) -> np.ndarray:
 
 def at_bound(u: Array, mass: Array, bound: Array) -> np.ndarray:
     """Return which samples are at the bound −b of their box."""
-    return np.asarray((u == -np.where(mass > 0, bound, 0) * mass) & (mass > 0))
+    return np.asarray((u == lowest_dual(mass, bound, u.dtype)) & (mass > 0))
+
+
+def lowest_dual(mass: Array, bound: Array, dtype: Any) -> np.ndarray:
+    """Return −b times the weights, rounded as a dual variable of that type is."""
+    return np.asarray(-np.where(mass > 0, np.asarray(bound, dtype), 0) * mass, dtype)
 
 
 def summed_anew(
