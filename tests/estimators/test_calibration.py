@@ -8,6 +8,7 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import brier_score_loss
 
 import marginpath as mp
+from marginpath.estimators import calibration
 from marginpath.estimators.calibration import (
     ConformalScores,
     Coupling,
@@ -98,8 +99,10 @@ def test_sets_cover_as_often_as_asked_for(coverage, settings):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
-def test_certain_classes_are_covered_no_more_often(n_classes, multi_class):
+def test_certain_classes_are_covered_no_more_often(n_classes, multi_class, monkeypatch):
     """Probabilities of 1 are all equal, and a quantile of them has every sample in it."""
+    likely = calibration.most_likely
+    monkeypatch.setattr(calibration, "most_likely", lambda *given: likely(*given) / 100)
     centres = [[0, 0], [9, 0], [0, 9]][:n_classes]
     X, y = make_blobs(2400, 2, centers=centres, cluster_std=1.0, random_state=0)
     clf = mp.MarginPathClassifier(multi_class=multi_class, random_state=0).fit(X[:400], y[:400])
@@ -109,6 +112,20 @@ def test_certain_classes_are_covered_no_more_often(n_classes, multi_class):
         for each in (clf, clf.slim(), clf.slim(rounded=True)):
             covered = np.mean(each.predict_set(X[400:], coverage)[np.arange(2000), y[400:]])
             assert abs(covered - coverage) < 3 * (coverage * (1 - coverage) / 400) ** 0.5 + 1 / 128
+
+
+@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_labels_that_are_all_right_make_nothing_certain(n_classes, multi_class):
+    """So many samples do not tell of errors that are rarer than one of them."""
+    X, y = make_blobs(2400, 2, centers=[[0, 0], [9, 0], [0, 9]][:n_classes], random_state=0)
+    for n in (30, 300):
+        clf = mp.MarginPathClassifier(multi_class=multi_class, random_state=0).fit(X[:n], y[:n])
+        doubt = 1 - clf.predict_proba(X[400:]).max(axis=1)
+        assert 0.1 / n < np.median(doubt) < 3 / n
+        light = mp.MarginPathClassifier(multi_class=multi_class, random_state=0)
+        light.fit(X[:n], y[:n], sample_weight=np.full(n, 1e-3))  # no doubt is added by a unit of weight
+        assert np.median(1 - light.predict_proba(X[400:]).max(axis=1)) < 6 / n
 
 
 def test_odds_are_those_of_the_probabilities(rng):

@@ -11,7 +11,8 @@ from sklearn.svm import SVC
 from sklearn.utils.multiclass import _ovr_decision_function
 
 import marginpath as mp
-from marginpath.estimators.calibration import Coupling, pair_slopes
+from marginpath.estimators.calibration import Coupling
+from marginpath.estimators.likelihood import pair_slopes
 from marginpath.files.objects import pack, unpack
 from marginpath.validation.columns import OneVsOne, OneVsRest, columns_for
 

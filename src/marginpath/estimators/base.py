@@ -173,7 +173,8 @@ class BasePathClassifier(SlimMixin, CallbackSupportMixin, DecisionsMixin, BaseEs
         True
         """
         self._require_step(step)
-        return self._signed(self.models_.u(step).astype(self._coefficient_dtype, copy=False))
+        u = self.models_.u(step).astype(self._coefficient_dtype, copy=False)
+        return np.asarray(-self.columns_.signs(self.codes_).astype(u.dtype) * u)
 
     def decisions_of(self, X: Any, coefficients: Array, intercept: Array) -> Array:
         """Return the decision values of other coefficients of the training samples, as of one fold's model.
@@ -257,10 +258,6 @@ class BasePathClassifier(SlimMixin, CallbackSupportMixin, DecisionsMixin, BaseEs
     def _expansion(self, step: int) -> np.ndarray:
         """Return the coefficients of the samples that decision values are sums over."""
         return self.coefficients(step)
-
-    def _signed(self, u: np.ndarray) -> np.ndarray:
-        """Return −y∘u."""
-        return np.asarray(-self.columns_.signs(self.codes_).astype(u.dtype) * u)
 
     def _intercept(self, step: int) -> np.ndarray:
         """Return the intercept, of which one of the two parts is 0: penalized, and not."""

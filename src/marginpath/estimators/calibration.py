@@ -9,21 +9,19 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import expit, log_softmax, logsumexp, softmax
+from scipy.special import logsumexp, softmax
 from sklearn.isotonic import IsotonicRegression
 
 from ..arrays import blocks
 from ..files.records import register
 from ..parallel import available, for_all
 from ..validation.columns import Columns, OneVsOne
-from ..validation.proper import packed
+from .likelihood import most_likely, pair_slopes
 
 _BLOCK, _FEWEST = 4096, 256  # rows whose pairs are coupled together, at most and at least
 _TINY = 1e-300
 #: Keeps a class that loses every pair with certainty from making the matrix of a coupling singular.
 RIDGE = 1e-10
-_STEEP, _HALVINGS = 10.0, 40  # the logarithm of a slope is found by halving the interval of ± so much
 _FOLDS = 5  # of the held-out samples, to compare two calibrations
 _CERTAIN = -15.0  # log-odds against a class; beyond them, coupled probabilities are the ridge's
 
@@ -323,58 +321,6 @@ def brier(chance: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> float:
     """
     happened = codes[:, None] == np.arange(chance.shape[1])
     return float(np.average(np.sum((chance - happened) ** 2, axis=1), weights=weight))
-
-
-def most_likely(logits_at: Any, values: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> float:
-    """Return the temperature whose logits make the labels most likely."""
-    scale = float(np.mean(np.abs(values))) or 1.0
-
-    def loss(log_temperature: float) -> float:
-        chance = log_softmax(logits_at(scale * np.exp(log_temperature)), axis=1)
-        return -float(weight @ chance[np.arange(len(codes)), codes])
-
-    best = minimize_scalar(loss, bounds=(-10.0, 10.0), method="bounded")
-    return scale * float(np.exp(best.x))
-
-
-def pair_slopes(
-    values: np.ndarray, codes: np.ndarray, weight: np.ndarray, shift: np.ndarray | float = 0.0
-) -> np.ndarray:
-    """Return the most likely a > 0 of each pair, a f − shift being the log-odds of its own samples.
-
-    As in Platt (1999), certainty is a little less than 1, the more so the fewer samples: values that separate
-    a pair have a finite slope. A pair of which a class is nowhere held out has the median of the others.
-
-    Examples
-    --------
-    >>> f, codes = np.array([[2.0], [2.0], [2.0], [-2.0]] * 100), np.array([1, 1, 0, 0] * 100)
-    >>> (2 * pair_slopes(f, codes, np.ones(400))).round(2)  # log 3: three of four signs are right
-    array([1.09])
-    """
-    k = round((1 + (1 + 8 * values.shape[1]) ** 0.5) / 2)
-    signs = OneVsOne(k).signs(codes)
-    mass = np.where(signs != 0, weight[:, None], 0.0)
-    slopes, shift = np.full(len(mass[0]), np.nan), np.broadcast_to(shift, len(mass[0]))
-    for pairs, own_mass, own_signs, f in packed(mass, signs, values):
-        slopes[pairs] = _slopes(own_mass, own_signs, f, shift[pairs])
-    known = np.isfinite(slopes)
-    return np.where(known, slopes, np.median(slopes[known]) if known.any() else 1.0)
-
-
-def _slopes(mass: np.ndarray, signs: np.ndarray, f: np.ndarray, shift: np.ndarray) -> np.ndarray:
-    """Return the slope of every column, NaN where there is none."""
-    second, first = (np.sum(mass * (signs == side), axis=0) for side in (1, -1))
-    target = np.where(signs > 0, (second + 1) / (second + 2), 1 / (first + 2))
-    size = np.sum(mass * np.abs(f), axis=0)
-    known = (first > 0) & (second > 0) & (size > 0)
-    scale = np.where(known, size / np.maximum(first + second, _TINY), 1.0)
-    low, high = np.full(len(known), -_STEEP), np.full(len(known), _STEEP)
-    for _ in range(_HALVINGS):  # the loss is convex in a: its derivative is under 0 below the best
-        middle = (low + high) / 2
-        rest = expit(np.exp(middle) / scale * f - shift) - target
-        steeper = np.sum(mass * f * rest, axis=0) < 0
-        low, high = np.where(steeper, middle, low), np.where(steeper, high, middle)
-    return np.where(known, np.exp(low) / scale, np.nan)
 
 
 def _softmax(logits: np.ndarray) -> np.ndarray:

@@ -132,8 +132,10 @@ margin_bounds_, margin_proofs_, separable_, n_features_in_, feature_names_in_
         return {**super()._attributes_at(step), "coef_": weights.T}
 
     def _expansion(self, step: int) -> np.ndarray:
-        """Return the coefficients, in NumPy as they were found, in float64: w has sums that cancel."""
-        return self._signed(self.models_.u(step)) if is_numpy(self.X_fit_) else self.coefficients(step)
+        """Return the coefficients, in NumPy as precise as they were found: w has sums that cancel."""
+        if not is_numpy(self.X_fit_):
+            return self.coefficients(step)
+        return np.asarray(-self.columns_.signs(self.codes_) * self.models_.u(step))
 
     def _decide(self, rows: AnyRows) -> Array:
         predictor = packed(self, (self.coef_,), partial(weights_of, self.coef_))
