@@ -192,3 +192,12 @@ def test_arrays_of_another_library():
         [sys.executable, "-c", OTHER_LIBRARY], env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+@pytest.mark.parametrize("cls", [mp.MarginPathClassifier, mp.MarginPathRegressor])
+def test_the_usual_width_does_not_depend_on_the_unit(cls, kernel, rng):
+    X = rng.standard_normal((80, 2))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    one, other = (cls(kernel, random_state=0).fit(unit * X, y) for unit in (1.0, 1024.0))
+    np.testing.assert_allclose(one.predict(X), other.predict(1024.0 * X), atol=0.05)

@@ -47,8 +47,8 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
     kernel : {"rbf", "poly", "linear", "laplacian", "cosine", "precomputed"} or callable
         A callable takes (X, Z) and returns the block of kernel values. It must be positive semi-definite.
     gamma : {"scale", "auto", "tuned"} or float
-        Of "rbf", "poly" and "laplacian". "scale" is 1 / (n_features · variance of X, samples counted by their
-        weights), "auto" 1 / n_features; "tuned" lets eleven widths of "rbf" race, by the same folds.
+        "scale" is 1 / (n_features · variance of X, samples counted by their weights), of "laplacian" with the
+        square root of that variance; "auto" 1 / n_features; "tuned" lets eleven widths of "rbf" race.
     degree, coef0 : int, float
         Of "poly": (gamma ⟨x, z⟩ + coef0)^degree.
     kernel_params : dict, optional

@@ -57,7 +57,9 @@ class KernelSettingsMixin:
         if self.gamma == "auto":
             return 1.0 / float(X.shape[1])
         if self.gamma in ("scale", "tuned"):
-            scale = float(X.shape[1] * (samples_of(X).variance(sample_weight) or 1.0))
+            variance = samples_of(X).variance(sample_weight) or 1.0
+            # Distances of "laplacian" are no squares: they grow with X itself.
+            scale = float(X.shape[1] * (variance**0.5 if self.kernel == "laplacian" else variance))
             if not np.isfinite(scale):
                 raise ValueError(
                     f"gamma='scale' divides by the variance of X, which is more than {X.dtype} can hold. "
