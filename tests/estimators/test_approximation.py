@@ -139,8 +139,16 @@ def test_what_cannot_be_refined_says_so_and_stays(moons):
     for wrong in (5, "auto", 30.5):
         with pytest.raises(ValueError, match="to the 20 there are, and needs their number in all; got"):
             clf.refine(X, y, landmarks=wrong)
-    with pytest.raises(ValueError, match="needs the samples of the fit"):
-        clf.refine(X[::-1], y[::-1], landmarks=30)
+    labels = np.array(["one", "two"])[np.asarray(y == y.max(), dtype=int)]
+    others = (
+        (X[::-1], y[::-1]),
+        (X, y.max() + y.min() - y),
+        (X, labels),
+        (np.vstack([X, X]), np.hstack([y, y])),
+    )
+    for given in others:
+        with pytest.raises(ValueError, match="needs the samples of the fit"):
+            clf.refine(*given, landmarks=30)
     with pytest.raises(ValueError, match="no landmarks to add to"):
         mp.MarginPathClassifier(random_state=0).fit(X, y).refine(X, y, landmarks=5)
     np.testing.assert_array_equal(clf.decision_function(Z), values)

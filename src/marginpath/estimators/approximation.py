@@ -33,7 +33,7 @@ _ROWS = 4096  # that are predicted at a time
 class ApproximationMixin:
     """What a classifier on landmarks can tell of them, and do about them."""
 
-    _kept: Any = None  # the landmarks that a fit keeps, and the rows that they are
+    _kept: Any = None  # the landmarks that a fit keeps, the rows that they are, and all labels
 
     def disagreement(self: Any, X: Any, *, n_rows: int = 2000, random_state: Any = None) -> float:
         """Return the share of the rows of X whose class landmarks change, by two fits on some of the samples.
@@ -136,7 +136,7 @@ class ApproximationMixin:
         other = clone(self).set_params(landmarks=landmarks, warm_start=False)
         if self.gamma_ is not None:
             other.set_params(gamma=self.gamma_)
-        other._kept = self.landmarks_, _fetched(self.X_fit_, self.landmarks_)
+        other._kept = self.landmarks_, _fetched(self.X_fit_, self.landmarks_), self.classes_[self.codes_]
         later = self._later_schedule()
         other.set_params(schedule=later or self.schedule).fit(X, y, sample_weight, **params)
         if later is not None and other.step_ == 1:
@@ -184,7 +184,9 @@ class ApproximationMixin:
         """Return what the parameter says of landmarks, or those that are kept and more."""
         if self._kept is None:
             return self.landmarks
-        rows, points = self._kept
+        rows, points, labels = self._kept
+        if not np.array_equal(self.classes_[self.codes_], labels):
+            raise ValueError("refine needs the samples of the fit: their labels are others, or not as many.")
         if X.shape[0] <= rows.max() or not _equal(_fetched(X, rows), points):
             raise ValueError("refine needs the samples of the fit: the rows that are landmarks are others.")
         assert kernel is not None
