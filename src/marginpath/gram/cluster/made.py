@@ -10,6 +10,7 @@ import numpy as np
 
 from ...arrays import Array, blocks
 from ...kernels.functions import Kernel
+from ...parallel import one_blas_thread
 from ..features import landmark_features
 from .faults import collect, itself, spread
 from .rows import Rows, total
@@ -34,7 +35,8 @@ class FeatureMap:
 
     def __call__(self, X: Array) -> np.ndarray:
         """Return the features of some rows."""
-        features = landmark_features(X, self.points, self.kernel, self.root, self.constant)
+        with one_blas_thread():  # whose last bits would depend on how many rows there are
+            features = landmark_features(X, self.points, self.kernel, self.root, self.constant)
         features[:, : len(self.mean)] -= self.mean
         return np.asarray(features)
 
