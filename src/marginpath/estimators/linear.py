@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Array, beside, blocks, is_numpy
+from ..arrays import Array, beside, is_numpy
 from ..files.records import register
 from ..gram.choose import diagonal_of, with_gram
+from ..gram.products import transposed_product
 from ..gram.samples import AnyRows
 from ..kernels.functions import Linear
 from ..prediction import weights_of
@@ -17,8 +18,6 @@ from .base import BasePathClassifier
 from .deciding import packed
 from .path_fit import Followed, Follower
 from .scales import warn_of_scales
-
-_ROWS = 4096  # that are taken in float64 at a time
 
 
 @register
@@ -148,10 +147,7 @@ margin_bounds_, margin_proofs_, separable_, n_features_in_, feature_names_in_
 
 
 def _weights(X: Array, coefficients: Array) -> Array:
-    """Return Xᵀ times the coefficients, in float64 on the way: of columns far from 0 their sums cancel."""
-    if not is_numpy(X) or X.dtype == np.float64:
+    """Return Xᵀ times the coefficients, summed in float64 in NumPy: far from 0 their sums cancel."""
+    if not is_numpy(X):
         return X.T @ coefficients
-    total = np.zeros((X.shape[1], coefficients.shape[1]))
-    for a, b in blocks(len(X), _ROWS):
-        total += X[a:b].astype(np.float64).T @ coefficients[a:b].astype(np.float64)
-    return total.astype(X.dtype)
+    return transposed_product(X, coefficients.astype(np.float64)).astype(X.dtype)

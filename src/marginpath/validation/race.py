@@ -107,9 +107,9 @@ def race_widths(
         if not 0 <= k < widths:
             return -math.inf
         if k not in asked:
-            beside = {k + then} - asked
+            next_ones = [j for j in sorted({k, k + then}) if 0 <= j < widths and j not in asked]
+            ahead(second, sigmas[next_ones].tolist())
             asked.add(k)
-            ahead(second, [float(sigmas[j]) for j in [k, *(beside - {k})] if 0 <= j < widths])
             scores[1, k] = second(float(sigmas[k]))
         return -math.inf if np.isnan(scores[1, k]) else float(scores[1, k])
 

@@ -62,8 +62,8 @@ class Ready:
 
     @property
     def moving(self) -> float:
-        """The share of rows that move, over all sweeps: these are taken again, one by one."""
-        return float(np.mean([_moved(self.rows, copy.deepcopy(group)) for group in self.copies]))
+        """The share of rows that move, over all sweeps: these are taken again by the copies, one by one."""
+        return float(np.mean([_moved(self.rows, group) for group in self.copies]))
 
 
 def tasks(quick: bool) -> Iterator[Task]:
