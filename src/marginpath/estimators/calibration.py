@@ -5,6 +5,7 @@ Values f of samples that nobody held out are NaN, and do not count.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -16,7 +17,7 @@ from ..arrays import blocks
 from ..files.records import register
 from ..parallel import available, for_all
 from ..validation.columns import Columns, OneVsOne
-from .likelihood import most_likely, pair_slopes
+from .likelihood import most_likely, pair_slopes, right_and_wrong
 
 _BLOCK, _FEWEST = 4096, 256  # rows whose pairs are coupled together, at most and at least
 _TINY = 1e-300
@@ -56,9 +57,9 @@ class Temperature:
         >>> Temperature.fit(f, codes, np.ones(4)).temperature > 100  # they say nothing
         True
         """
-        return cls(
-            most_likely(lambda T: cls(T, log_weight).logits(values), values, codes, weight), log_weight
-        )
+        scale = float(np.average(np.mean(np.abs(values), axis=1), weights=weight)) or 1.0
+        T = most_likely(lambda T: right_and_wrong(cls(T, log_weight).logits(values), codes), scale, weight)
+        return cls(T, log_weight)
 
     def logits(self, values: np.ndarray) -> np.ndarray:
         """Return f/T − log w of every class, (n, classes)."""
@@ -123,23 +124,27 @@ class Coupling:
         """Return the most likely slopes of held-out values (n, pairs), and then the most likely T."""
         k = round((1 + (1 + 8 * values.shape[1]) ** 0.5) / 2)
         slopes = pair_slopes(values, codes, weight, cls(1.0, k, log_weight).shift)
-
-        def logits(T: float) -> np.ndarray:
-            chance = cls(T, k, log_weight, slopes).probabilities(values)
-            return np.asarray(np.log(np.maximum(chance, _TINY)))
-
-        return cls(most_likely(logits, slopes * values, codes, weight), k, log_weight, slopes)
+        T = most_likely(lambda T: cls(T, k, log_weight, slopes)._right_and_wrong(values, codes), 1.0, weight)
+        return cls(T, k, log_weight, slopes)
 
     def probabilities(self, values: np.ndarray) -> np.ndarray:
         """Return the probability of every class, (n, classes)."""
         chance = np.empty((len(values), self.n_classes))
-        size = max(_FEWEST, -(-min(_BLOCK, len(values)) // available()))  # no more memory with more threads
 
         def couple(ends: tuple[int, int]) -> None:
             chance[slice(*ends)] = self._coupled(values[slice(*ends)].astype(np.float64))
 
-        for_all(couple, blocks(len(values), size), available())
+        for_all(couple, _shares(len(values)), available())
         return chance
+
+    def _right_and_wrong(self, values: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what :func:`right_and_wrong` does, without the probabilities of all classes."""
+        from .coupling_compiled import coupled_chances
+
+        found, pairs = np.empty((2, len(codes))), values.shape[1]
+        given = values, 1 / self.temperatures, np.broadcast_to(self.shift, pairs), codes, RIDGE
+        for_all(lambda ends: coupled_chances(*given, *ends, found), _shares(len(codes)), available())
+        return found[0], found[1]
 
     def odds_against(self, values: np.ndarray) -> np.ndarray:
         """Return log((1 − p)/p) of every class, (n, classes).
@@ -321,6 +326,11 @@ def brier(chance: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> float:
     """
     happened = codes[:, None] == np.arange(chance.shape[1])
     return float(np.average(np.sum((chance - happened) ** 2, axis=1), weights=weight))
+
+
+def _shares(rows: int) -> Iterable[tuple[int, int]]:
+    """Return which rows threads couple at a time: no more memory is needed with more threads."""
+    return blocks(rows, max(_FEWEST, -(-min(_BLOCK, rows) // available())))
 
 
 def _softmax(logits: np.ndarray) -> np.ndarray:

@@ -164,10 +164,9 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
         Scores of every step, by scikit-learn's names (stopping="cv" or "holdout"), and its duality gap over
         its objective, the largest of its columns: "gap".
     width_results_ : dict
-        For gamma="tuned", what became of every width: its "param_gamma", its "first_round_score" and
-        "second_round_score" in the race (NaN where it was not in that round), and its "last_round": 0, 1, 2,
-        or 3 for the winner, whose path is the only one in ``cv_results_``. Where the
-        steps are no solutions (Algorithms 1 and 2) there is no race, and all paths are in ``cv_results_``.
+        For gamma="tuned", what became of every width: its "param_gamma", its "score" in the race (NaN where
+        it was not in it), and whether it is the "chosen" one, whose path is the only one in ``cv_results_``.
+        Where the steps are no solutions (Algorithms 1 and 2) there is no race, and all paths are there.
     out_of_fold_ : array
         The decision value of every training sample by the fold that held it out, at the chosen step.
     out_of_fold_proba_ : array (n_samples, n_classes)

@@ -12,10 +12,13 @@ import numpy as np
 
 from ..gram.base import Gram
 from ..parallel import QUICK, available, for_all
-from ..validation.race import ENOUGH, MOST, Race, part_of_rows, race_widths, side_by_side
+from ..validation.race import MOST, Race, part_of_rows, race_widths, side_by_side
 from ..validation.short_path import ShortPath
 from .path_fit import Follower
 
+#: Rows of the part from which on a short path of all rows costs more than it saves: long steps on many rows
+#: are no faster than short ones.
+ENOUGH = 2000
 #: (width, work on its Gram matrix) → what the work returns.
 OnWidth: TypeAlias = Callable[[float, Callable[[Gram], Any]], Any]
 
@@ -29,9 +32,9 @@ def race_of(
 ) -> tuple[Race, ShortPath | None]:
     """Let widths race by the rule of :mod:`marginpath.validation.race`.
 
-    Return it with the short path of the winner on all rows, if it had one. A time limit leaves two thirds of
-    the time to the winner. Of classes that are rare, the winner's path warns. Threads may work on widths side
-    by side, where these say so.
+    Where nothing was learned from a part of the rows, all of them tell. Return it with the short path of the
+    winner on all rows, if it had one. A time limit leaves two thirds of the time to the winner. Of classes
+    that are rare, the winner's path warns. Threads may work on widths side by side, where these say so.
     """
     choice: Any = follower.choice
     if follower.deadline is not None:
@@ -49,9 +52,11 @@ def race_of(
         if len(rows) < n:
             rows = side_by_side(rows, follower.y, held_out)
             part = Heat(on_rows(rows), follower.on(rows, held_out), MOST * by_threads)
-        is_enough = ENOUGH <= len(rows) < n
-        second = part if is_enough else whole
-        race = race_widths(sigmas, part, second, by_means=not is_enough, ahead=Heat.run)
+        race = race_widths(sigmas, part, n / len(rows), ahead=part.run)
+        if len(rows) < ENOUGH:
+            if not part.has_learned:
+                race = race_widths(sigmas, whole, ahead=whole.run)
+            whole(float(sigmas[race.winner]))
     return race, whole.paths.get(float(sigmas[race.winner]))
 
 
@@ -75,6 +80,11 @@ class Heat:
             self._run_one(sigma)
         return self.paths[sigma].score if sigma in self.paths else np.nan
 
+    @property
+    def has_learned(self) -> bool:
+        """Whether any width is better than one class for all samples, beyond chance."""
+        return any(path.has_learned for path in self.paths.values())
+
     def run(self, sigmas: list[float]) -> None:
         """Run the short paths of these widths, where there are threads for them, room, and time."""
         new, workers = [sigma for sigma in sigmas if sigma not in self.paths], available()
@@ -90,14 +100,12 @@ def width_results(race: Race) -> dict[str, np.ndarray]:
 
     Examples
     --------
-    >>> scores = np.array([[0.8, np.nan, 0.7], [0.9, 0.8, np.nan]])
-    >>> race = Race(np.array([0.5, 1.0, 2.0]), scores, winner=0)
-    >>> width_results(race)["param_gamma"], width_results(race)["last_round"]
-    (array([2.   , 0.5  , 0.125]), array([3, 2, 1]))
+    >>> race = Race(np.array([0.5, 1.0, 2.0]), np.array([0.8, np.nan, 0.7]), winner=0)
+    >>> width_results(race)["param_gamma"], width_results(race)["chosen"]
+    (array([2.   , 0.5  , 0.125]), array([ True, False, False]))
     """
     return {
         "param_gamma": 1 / (2 * race.sigmas**2),
-        "first_round_score": race.scores[0],
-        "second_round_score": race.scores[1],
-        "last_round": race.last_round,
+        "score": race.scores,
+        "chosen": np.arange(len(race.sigmas)) == race.winner,
     }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from ..arrays import Array, beside, blocks, is_numpy, namespace, take_columns, to_numpy
@@ -14,7 +12,6 @@ CLOSE = 1e-10  #: of a sample's loss, where it ends
 _ENOUGH = 200_000  # rows
 FLAT = 1e-9  #: of a sample, the least curvature
 _SHARED = 2**12  # numbers from which on threads share the columns
-_DOUBLINGS = 3  # from the fewest rows of columns that come together to the most: groups cost more than zeros
 
 
 def enough_rows(n: int) -> slice | np.ndarray:
@@ -74,29 +71,6 @@ def _compiled_loss(decision: np.ndarray, signs: np.ndarray, weight: np.ndarray) 
         workers,
     )
     return float(losses.sum() / mass.sum())
-
-
-def packed(mass: np.ndarray, *parts: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
-    """Yield groups of columns, and of each column the rows that count: of a pair of many classes few do.
-
-    Columns with about as many rows come together, filled up with rows that do not count. One where none
-    counts comes nowhere.
-
-    Examples
-    --------
-    >>> mass = np.array([[0.0, 2.0, 1.0], [1.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
-    >>> for group in packed(mass, np.arange(9.0).reshape(3, 3)):
-    ...     print(*(part.tolist() for part in group))
-    [0, 1, 2] [[1.0, 2.0, 1.0], [0.0, 0.0, 1.0]] [[3.0, 1.0, 2.0], [0.0, 1.0, 5.0]]
-    """
-    count = np.count_nonzero(mass, axis=0)
-    level = np.frexp(count)[1] // _DOUBLINGS
-    for columns in (np.flatnonzero((level == each) & (count > 0)) for each in np.unique(level[count > 0])):
-        rows = np.zeros((count[columns].max(), len(columns)), dtype=int)
-        for c, j in enumerate(columns):
-            rows[: count[j], c] = np.flatnonzero(mass[:, j])
-        real = np.arange(len(rows))[:, None] < count[columns]
-        yield columns, np.where(real, mass[rows, columns], 0.0), *(part[rows, columns] for part in parts)
 
 
 def _least_loss(mass: np.ndarray, signs: np.ndarray, decision: Array) -> float:

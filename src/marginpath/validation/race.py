@@ -1,20 +1,16 @@
-"""A race of kernel widths: short paths on some of the rows, a few on all of them, and one to its end.
+"""A race of kernel widths: short paths on some of the rows, and one path to its end on all of them.
 
-The rule, in three rounds:
+The rule:
 
 1. Every second width, without the outermost and the widest, has a short path on a part of the rows, with the
-   folds that they are in: a third of them, at least 200 and at most 4,000 (:func:`part_of_rows`).
-2. From the best of these begins the climb, by short paths on all rows: the next narrower width while that is
-   better, else the next wider one. Along the widths, scores rise and fall slowly; and the more rows, the
-   narrower the best. A part of 2,000 rows or more is enough for the climb too: on many rows, long steps are
-   no faster than short ones.
-3. Where the climb ends, or beside it, on the side that is better, if the mean of the scores of three widths
-   around it is: chance moves a mean less. Not after a climb on a part: so many rows leave little to chance,
-   and all of them want no wider one. This width has the whole path, the only one that is kept; where its
-   short path was on all rows, that tells where to look closely, and where to end (``closer_look.py``).
+   folds that they are in: a third of them, at least 200 and at most 4,000 (:func:`part_of_rows`). Where the
+   best is at an end, the next ones further out have theirs too.
+2. Along the widths, scores rise and fall slowly: a parabola through the best and those beside it tells where
+   the top is, and chance moves that less than it changes which of them is the best.
+3. The more rows, the narrower the best width: by the fourth root of how many times as many they are. The
+   width next to that has the path.
 
-What a short path is, and its score, says ``short_path.py``. Of equal scores in the first round the widest
-counts as the best.
+What a short path is, and its score, says ``short_path.py``. Of equal scores the widest counts as the best.
 """
 
 from __future__ import annotations
@@ -22,18 +18,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from .columns import class_codes
 
-#: The share of the rows in the first round, and how many they are at least and at most.
+#: The share of the rows that short paths have, and how many they are at least and at most.
 SHARE, FEWEST, MOST = 1 / 3, 200, 4000
-#: Rows of that part that are enough for the second round too.
-ENOUGH = 2000
 #: Which of the default widths is next to the usual one.
 USUAL = 3
+#: The power of the number of rows that the best width shrinks by.
+_NARROWER = 1 / 4
 
 
 @dataclass(frozen=True)
@@ -44,86 +39,80 @@ class Race:
     ----------
     sigmas : array (widths,)
         The widths, the narrowest first.
-    scores : array (2, widths)
-        Of the first and the second round; NaN where a width was not in it.
+    scores : array (widths,)
+        Of their short paths; NaN where a width had none.
     winner : int
-        Which width's path is followed: where the climb ended, or beside that; the best of the first round, or
-        else the usual one, where there was no time for more.
+        Which width's path is followed; the usual one, where there was no time for a race.
     """
 
     sigmas: np.ndarray
     scores: np.ndarray
     winner: int
 
-    @property
-    def last_round(self) -> np.ndarray:
-        """The last round that a width was in, 3 for the winner; 0 where it was in none."""
-        rounds = np.max(np.where(np.isnan(self.scores), 0, [[1], [2]]), axis=0)
-        rounds[self.winner] = 3
-        return np.asarray(rounds)
-
 
 def race_widths(
     sigmas: np.ndarray,
-    first: Callable[[float], float],
-    second: Callable[[float], float],
-    by_means: bool = True,
-    ahead: Callable[[Any, list[float]], None] = lambda score, sigmas: None,
+    score: Callable[[float], float],
+    times: float = 1.0,
+    ahead: Callable[[list[float]], None] = lambda sigmas: None,
 ) -> Race:
-    """Let widths race for a path: every second one, and then a climb from the best of these.
+    """Let widths race for a path.
 
     Parameters
     ----------
     sigmas : array (widths,)
-        The narrowest first.
-    first, second : callables, width → score
-        The score of a short path in that round, NaN where there is no time for it. Where they are the same,
-        no width is scored twice.
-    by_means : bool
-        Whether means of three scores have the last word.
-    ahead : callable (first or second, widths), optional
-        Is told which widths will be asked for, all or the first of them: threads may score them side by side.
+        The narrowest first, each as many times the one before.
+    score : callable, width → score
+        That of its short path, NaN where there is no time for it.
+    times : float
+        How many times as many rows there are as the short paths have.
+    ahead : callable (widths), optional
+        Is told which widths will be asked for: threads may score them side by side.
 
     Examples
     --------
     >>> widths = np.geomspace(1 / 4, 8, 11)
-    >>> race = race_widths(widths, lambda sigma: -abs(sigma - 0.8), lambda sigma: -abs(sigma - 0.6))
-    >>> race.last_round
-    array([0, 2, 3, 2, 2, 1, 0, 1, 0, 0, 0])
+    >>> race = race_widths(widths, lambda sigma: -abs(np.log(sigma / 0.8)))
+    >>> np.flatnonzero(~np.isnan(race.scores)), race.winner, widths[race.winner].round(2)
+    (array([1, 3, 5, 7]), 3, np.float64(0.71))
     """
-    widths, scores = len(sigmas), np.full((2, len(sigmas)), np.nan)
+    scores = np.full(len(sigmas), np.nan)
     # Should time be over before all had their turn, those around the usual width have had it.
-    turns = sorted(range(1, widths - 3, 2), key=lambda k: abs(k - USUAL))
-    ahead(first, sigmas[turns].tolist())
-    for k in turns:
-        scores[0, k] = first(float(sigmas[k]))
-    if np.isnan(scores[0]).all():
-        return Race(sigmas, scores, min(USUAL, widths - 1))
-    asked = set(np.flatnonzero(~np.isnan(scores[0])).tolist()) if second is first else set()
-    scores[1, list(asked)] = scores[0, list(asked)]
+    turns = sorted(range(1, len(sigmas) - 3, 2), key=lambda k: abs(k - USUAL))
+    while turns:
+        ahead(sigmas[turns].tolist())
+        for k in turns:
+            scores[k] = score(float(sigmas[k]))
+        turns = [] if np.isnan(scores[turns]).any() else _further_out(scores)
+    if np.isnan(scores).all():
+        return Race(sigmas, scores, min(USUAL, len(sigmas) - 1))
+    step = math.log(sigmas[-1] / sigmas[0]) / (len(sigmas) - 1)
+    place = _top(scores) - _NARROWER * math.log(times) / step
+    return Race(sigmas, scores, min(max(round(place), 0), len(sigmas) - 1))
 
-    def score(k: int, then: int = 0) -> float:
-        """Return the score of width number k, after which that of a neighbour may be asked for."""
-        if not 0 <= k < widths:
-            return -math.inf
-        if k not in asked:
-            next_ones = [j for j in sorted({k, k + then}) if 0 <= j < widths and j not in asked]
-            ahead(second, sigmas[next_ones].tolist())
-            asked.add(k)
-            scores[1, k] = second(float(sigmas[k]))
-        return -math.inf if np.isnan(scores[1, k]) else float(scores[1, k])
 
-    def around(k: int) -> float:
-        return sum(score(min(max(j, 0), widths - 1)) for j in (k - 1, k, k + 1))
+def _further_out(scores: np.ndarray) -> list[int]:
+    """Return which width is to be scored next, as the best is at an end of those that are; or none."""
+    known = np.flatnonzero(~np.isnan(scores))
+    best, last = _best(scores), len(scores) - 1
+    if best == known[0] > 0:
+        return [max(best - 2, 0)]
+    return [min(best + 2, last)] if best == known[-1] < last else []
 
-    at = max(np.flatnonzero(~np.isnan(scores[0])).tolist(), key=lambda k: (scores[0, k], k))
-    while score(at, -1) < score(at - 1, -1):
-        at -= 1
-    while score(at) < score(at + 1, 1):
-        at += 1
-    beside = max((at - 1, at + 1), key=score)
-    moves = by_means and 0 <= beside < widths and around(at) < around(beside)
-    return Race(sigmas, scores, beside if moves else at)
+
+def _best(scores: np.ndarray) -> int:
+    """Return the widest of the best."""
+    return int(np.flatnonzero(scores == np.nanmax(scores))[-1])
+
+
+def _top(scores: np.ndarray) -> float:
+    """Return where the parabola through the best score and those beside it is the highest."""
+    known, best = np.flatnonzero(~np.isnan(scores)), _best(scores)
+    i = int(np.searchsorted(known, best))
+    if not 0 < i < len(known) - 1:
+        return float(best)
+    square, slope, _ = np.polyfit(known[i - 1 : i + 2] - best, scores[known[i - 1 : i + 2]], 2)
+    return best - slope / (2 * square) if square < 0 else float(best)
 
 
 def part_of_rows(

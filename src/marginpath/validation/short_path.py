@@ -50,12 +50,15 @@ class ShortPath:
     score : float
     is_settled : bool
         Whether no sample is at its bound in the end, so that a larger C changes nothing.
+    has_learned : bool
+        Whether any step is better than one class for all samples, beyond chance.
     """
 
     observed: Mapping[str, np.ndarray]
     start: float
     score: float
     is_settled: bool = False
+    has_learned: bool = True
 
     @property
     def steps(self) -> int:
@@ -63,11 +66,13 @@ class ShortPath:
         return len(self.observed["bound"])
 
     @classmethod
-    def of(cls, observed: Mapping[str, np.ndarray], start: float, is_settled: bool) -> ShortPath:
-        """Return it with its score."""
-        by_loss = "log_loss" in observed
-        scores = -observed["log_loss"] if by_loss else observed["scores"].mean(axis=1)
-        return cls(observed, start, float(scores.max()), is_settled)
+    def of(
+        cls, observed: Mapping[str, np.ndarray], start: float, is_settled: bool, chance: float
+    ) -> ShortPath:
+        """Return it with its score; scores up to ``chance`` are reached without learning anything."""
+        means = observed["scores"].mean(axis=1)
+        scores = -observed["log_loss"] if "log_loss" in observed else means
+        return cls(observed, start, float(scores.max()), is_settled, bool(means.max() > chance))
 
 
 def short_path(validation: PathValidation, steps: int, time_limit: float | None = None) -> ShortPath:
@@ -109,7 +114,8 @@ def _run(
         raise KeyboardInterrupt
     last: Any = path.last
     is_settled = not _is_any_at_bound(validation.problem, last)
-    return ShortPath.of({name: path[name][1:] for name in observe}, last.start, is_settled)
+    observed = {name: path[name][1:] for name in observe}
+    return ShortPath.of(observed, last.start, is_settled, judge.chance)
 
 
 def _can_be_compiled(validation: PathValidation) -> bool:
@@ -138,7 +144,7 @@ def _compiled(validation: PathValidation, solver: SolutionPath, steps: int, gain
         few, duals, bounds.astype(np.float64), judge.judged, gain.end, asked, np.zeros(1, dtype=bool), seen
     )
     observed = {name: values[:steps] for name, values in seen._asdict().items()}
-    return ShortPath.of(observed, start, not at_bound)
+    return ShortPath.of(observed, start, not at_bound, judge.chance)
 
 
 @dataclass(frozen=True)
