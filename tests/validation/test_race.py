@@ -37,8 +37,8 @@ def hill(peak, slope=1.0):
 def test_the_top_of_a_hill_is_found_from_every_second_width(peak, fraction):
     part = Counted([-fraction * (k - peak) ** 2 for k in range(11)])
     race = race_widths(WIDTHS, part)
-    assert abs(race.winner - min(max(peak, 0), 10)) <= 0.5 + 1e-6
-    assert len(part.asked) == len(set(part.asked)) <= 6
+    assert abs(race.winner - min(max(peak, 1), 9)) <= 0.5 + 1e-6
+    assert len(part.asked) == len(set(part.asked)) == (5 if peak >= 6 else 4)
     np.testing.assert_array_equal(
         race.scores, [part.scores[x] if x in part.asked else np.nan for x in WIDTHS.tolist()]
     )
@@ -58,8 +58,8 @@ def test_nothing_is_run_ahead_twice(scores):
     told: list[float] = []
     score = Counted(scores)
     race_widths(WIDTHS, score, ahead=told.extend)
-    assert told == score.asked
-    assert len(set(told)) == len(told)
+    assert told == score.asked[:4]
+    assert len(set(score.asked)) == len(score.asked)
 
 
 def test_more_rows_want_a_narrower_width():
@@ -69,7 +69,7 @@ def test_more_rows_want_a_narrower_width():
 
 
 def test_of_equal_scores_the_widest_counts():
-    assert race_widths(WIDTHS, Counted([1.0] * 11)).winner == 10
+    assert race_widths(WIDTHS, Counted([1.0] * 11)).winner == 9
 
 
 @pytest.mark.parametrize(("turns", "winner"), [(0, 3), (2, 3), (3, 5), (4, 7), (5, 9)])

@@ -303,6 +303,13 @@ class PathValidation:
         decisions = decisions if isinstance(some, slice) else take_rows(decisions, some)
         return log_loss(decisions, self.signs[some], None if weight is None else weight[some])
 
+    @cached_property
+    def flat_log_loss(self) -> float:
+        """That of held-out decisions which are all the same."""
+        values = np.full(self.signs.shape, np.nan)
+        values[np.concatenate(self.judge.splits)] = 0.0
+        return self._log_loss(values)
+
     @property
     def patience(self) -> float:
         """The growth of 1/λ without a better score after which to stop."""

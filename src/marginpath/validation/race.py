@@ -4,7 +4,7 @@ The rule:
 
 1. Every second width, without the outermost and the widest, has a short path on a part of the rows, with the
    folds that they are in: a third of them, at least 200 and at most 4,000 (:func:`part_of_rows`). Where the
-   best is at an end, the next ones further out have theirs too.
+   widest of them is the best, the next one has its own, too.
 2. Along the widths, scores rise and fall slowly: a parabola through the best and those beside it tells where
    the top is, and chance moves that less than it changes which of them is the best.
 3. The more rows, the narrower the best width: by the fourth root of how many times as many they are. The
@@ -79,25 +79,16 @@ def race_widths(
     scores = np.full(len(sigmas), np.nan)
     # Should time be over before all had their turn, those around the usual width have had it.
     turns = sorted(range(1, len(sigmas) - 3, 2), key=lambda k: abs(k - USUAL))
-    while turns:
-        ahead(sigmas[turns].tolist())
-        for k in turns:
-            scores[k] = score(float(sigmas[k]))
-        turns = [] if np.isnan(scores[turns]).any() else _further_out(scores)
+    ahead(sigmas[turns].tolist())
+    for k in turns:
+        scores[k] = score(float(sigmas[k]))
+    if not np.isnan(scores[turns]).any() and _best(scores) == (widest := max(turns)):
+        scores[widest + 2] = score(float(sigmas[widest + 2]))
     if np.isnan(scores).all():
         return Race(sigmas, scores, min(USUAL, len(sigmas) - 1))
     step = math.log(sigmas[-1] / sigmas[0]) / (len(sigmas) - 1)
     place = _top(scores) - _NARROWER * math.log(times) / step
     return Race(sigmas, scores, min(max(round(place), 0), len(sigmas) - 1))
-
-
-def _further_out(scores: np.ndarray) -> list[int]:
-    """Return which width is to be scored next, as the best is at an end of those that are; or none."""
-    known = np.flatnonzero(~np.isnan(scores))
-    best, last = _best(scores), len(scores) - 1
-    if best == known[0] > 0:
-        return [max(best - 2, 0)]
-    return [min(best + 2, last)] if best == known[-1] < last else []
 
 
 def _best(scores: np.ndarray) -> int:
@@ -107,12 +98,10 @@ def _best(scores: np.ndarray) -> int:
 
 def _top(scores: np.ndarray) -> float:
     """Return where the parabola through the best score and those beside it is the highest."""
-    known, best = np.flatnonzero(~np.isnan(scores)), _best(scores)
-    i = int(np.searchsorted(known, best))
-    if not 0 < i < len(known) - 1:
-        return float(best)
-    square, slope, _ = np.polyfit(known[i - 1 : i + 2] - best, scores[known[i - 1 : i + 2]], 2)
-    return best - slope / (2 * square) if square < 0 else float(best)
+    best = _best(scores)
+    beside = scores[[best - 2, best + 2]] if 2 <= best < len(scores) - 2 else np.full(2, np.nan)
+    falls = scores[best] - beside
+    return float(best + (falls[0] - falls[1]) / falls.sum()) if falls.sum() > 0 else float(best)
 
 
 def part_of_rows(

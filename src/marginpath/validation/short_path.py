@@ -34,6 +34,7 @@ LONG, TOLERANCE, LARGEST = 4, 1e-2, 1e6
 #: Labels, over all columns, up to which a short path is one compiled call, and threads share the widths.
 COMPILED = 2**16
 _COLUMNS = 16  # that are looked at at a time
+_LEARNED = 4.5  # of log-likelihood are more than chance: three standard errors
 _RISEN = {"log_loss": 1.001, "hinge": 1.002}  # times its least a loss is clearly over it
 
 
@@ -51,7 +52,7 @@ class ShortPath:
     is_settled : bool
         Whether no sample is at its bound in the end, so that a larger C changes nothing.
     has_learned : bool
-        Whether any step is better than one class for all samples, beyond chance.
+        Whether the log loss is less than that of decisions that know nothing, beyond chance.
     """
 
     observed: Mapping[str, np.ndarray]
@@ -67,12 +68,13 @@ class ShortPath:
 
     @classmethod
     def of(
-        cls, observed: Mapping[str, np.ndarray], start: float, is_settled: bool, chance: float
+        cls, observed: Mapping[str, np.ndarray], start: float, is_settled: bool, validation: PathValidation
     ) -> ShortPath:
-        """Return it with its score; scores up to ``chance`` are reached without learning anything."""
-        means = observed["scores"].mean(axis=1)
-        scores = -observed["log_loss"] if "log_loss" in observed else means
-        return cls(observed, start, float(scores.max()), is_settled, bool(means.max() > chance))
+        """Return it with its score."""
+        if "log_loss" not in observed:
+            return cls(observed, start, float(observed["scores"].mean(axis=1).max()), is_settled)
+        score, least = -float(observed["log_loss"].min()), _LEARNED / sum(map(len, validation.judge.splits))
+        return cls(observed, start, score, is_settled, score > least - validation.flat_log_loss)
 
 
 def short_path(validation: PathValidation, steps: int, time_limit: float | None = None) -> ShortPath:
@@ -115,7 +117,7 @@ def _run(
     last: Any = path.last
     is_settled = not _is_any_at_bound(validation.problem, last)
     observed = {name: path[name][1:] for name in observe}
-    return ShortPath.of(observed, last.start, is_settled, judge.chance)
+    return ShortPath.of(observed, last.start, is_settled, validation)
 
 
 def _can_be_compiled(validation: PathValidation) -> bool:
@@ -144,7 +146,7 @@ def _compiled(validation: PathValidation, solver: SolutionPath, steps: int, gain
         few, duals, bounds.astype(np.float64), judge.judged, gain.end, asked, np.zeros(1, dtype=bool), seen
     )
     observed = {name: values[:steps] for name, values in seen._asdict().items()}
-    return ShortPath.of(observed, start, not at_bound, judge.chance)
+    return ShortPath.of(observed, start, not at_bound, validation)
 
 
 @dataclass(frozen=True)
