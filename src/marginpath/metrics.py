@@ -108,39 +108,39 @@ def gap(problem: Problem, state: State) -> Array:
 
 
 def gap_and_sums(problem: Problem, state: State) -> tuple[Array, tuple[Array, Array, Array]]:
-    """Return the :func:`gap`, and ‖w‖², Σ u_i and the smallest margin at the best intercept, per column."""
+    """Return the :func:`gap`, and ‖w‖², Σ u_i and the smallest margin at the best intercept, per column.
+
+    Of many samples by compiled passes that the threads share: temporary arrays, each as large as u, would
+    take several times as long.
+    """
     xp = problem.xp
-    squared, total, absolute, least, tie, smallest = _gap_sums(problem, state)
+    # Where there is an offset, the solver has loaded compiled code.
+    is_compiled = is_numpy(state.u) and (state.u.size >= _MANY or hasattr(state, "offset"))
+    if state.packed is not None or is_compiled:
+        return _compiled_gap(problem, state)
+    squared, margins = problem.squared_norm(state.u, state.scores), problem.margins(state.scores)
+    absolute, total = squared + dual_and_loss(problem, state, margins), xp.sum(state.u, axis=0)
+    least, tie = problem.smallest(margins), xp.sum(problem.Y * state.u, axis=0)
     dual, is_positive = -squared / 2 - total, least > 0
-    sums = squared - getattr(state, "offset", 0.0) * tie, total, smallest  # an intercept is no part of K(Y∘u)
     separated = _ratio(problem, squared / 2, xp.where(is_positive, least**2, xp.zeros_like(least)))
     primal = dual + absolute
     primal = xp.where(is_positive & (separated < primal), separated, primal)
     one, finite = problem.number(1.0), primal < float("inf")
     relative = xp.where(finite, _ratio(problem, xp.where(finite, primal - dual, one), primal), one)
-    if not problem.intercept:
-        return relative, sums
-    return xp.maximum(relative, _ratio(problem, xp.abs(tie), -total)), sums
+    if problem.intercept:
+        relative = xp.maximum(relative, _ratio(problem, xp.abs(tie), -total))
+    squared = squared - getattr(state, "offset", 0.0) * tie  # an intercept is no part of K(Y∘u)
+    return relative, (squared, total, problem.smallest_margin(margins))
 
 
-def _gap_sums(problem: Problem, state: State) -> tuple[Array, ...]:
-    """Return ‖w‖², Σ u_i, the absolute gap, min_i m_i, Σ y_i u_i, and min_i m_i at the best intercept.
+def _compiled_gap(problem: Problem, state: State) -> tuple[Array, tuple[Array, Array, Array]]:
+    from .problem.sums_compiled import gaps_of_sums
 
-    Of many samples in one compiled pass, by blocks that the threads share: temporary arrays, each as large as
-    u, would take several times as long.
-    """
-    xp = problem.xp
-    # Where there is an offset, the solver has loaded compiled code.
-    packed = state.packed is not None
-    if packed or (is_numpy(state.u) and (state.u.size >= _MANY or hasattr(state, "offset"))):
-        squared, total, loss, up, down, tie = _compiled_sums(problem, state)
-        least = np.minimum(up, down)
-        smallest = (up + down) / 2 if problem.intercept else least
-        return squared, total, squared + (total + loss), least, tie, smallest
-    squared, margins = problem.squared_norm(state.u, state.scores), problem.margins(state.scores)
-    absolute, total = squared + dual_and_loss(problem, state, margins), xp.sum(state.u, axis=0)
-    tie = xp.sum(problem.Y * state.u, axis=0) if problem.intercept else total
-    return squared, total, absolute, problem.smallest(margins), tie, problem.smallest_margin(margins)
+    shape = problem.shape[1:]
+    sums = np.ascontiguousarray(_compiled_sums(problem, state).reshape(6, -1))
+    offset = np.ravel(getattr(state, "offset", np.zeros(shape))).astype(np.float64)
+    gaps, (squared, total, smallest) = gaps_of_sums(sums, offset, problem.intercept)
+    return gaps.reshape(shape), (squared.reshape(shape), total.reshape(shape), smallest.reshape(shape))
 
 
 def _compiled_sums(problem: Problem, state: State) -> np.ndarray:

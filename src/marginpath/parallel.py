@@ -91,8 +91,9 @@ def for_all(
 
     def work() -> None:
         try:
-            while (item := _next(left)) is not None:
-                task(*item)
+            with limited(1):  # a task has the thread that it runs on
+                while (item := _next(left)) is not None:
+                    task(*item)
         except BaseException:
             give_up()
             raise
@@ -106,8 +107,7 @@ def for_all(
     others = [_threads(workers).submit(work) for _ in range(min(workers, len(left)) - takes_part)]
     try:
         if takes_part:
-            with limited(1):
-                work()
+            work()
         for other in others:
             other.result()
     except BaseException:

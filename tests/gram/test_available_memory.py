@@ -58,4 +58,20 @@ def test_more_use_than_the_limit_leaves_nothing(groups):
 def test_the_smaller_of_machine_and_container_is_available(monkeypatch, rooms, expected):
     monkeypatch.setattr(memory.psutil, "virtual_memory", lambda: SimpleNamespace(available=800))
     monkeypatch.setattr(memory, "container_rooms", lambda: rooms)
+    memory._available_in.cache_clear()
     assert available_memory() == expected
+    memory._available_in.cache_clear()
+
+
+def test_an_answer_holds_for_a_moment_and_no_longer(monkeypatch):
+    asked, now = [], [5.0]
+    monkeypatch.setattr(memory, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(
+        memory.psutil, "virtual_memory", lambda: asked.append(1) or SimpleNamespace(available=len(asked))
+    )
+    monkeypatch.setattr(memory, "container_rooms", list)
+    memory._available_in.cache_clear()
+    assert [available_memory(), available_memory()] == [1, 1]
+    now[0] += 0.2
+    assert available_memory() == 2
+    memory._available_in.cache_clear()

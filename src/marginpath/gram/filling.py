@@ -37,10 +37,7 @@ def fill_symmetric(kernel: ProductKernel | Laplacian, X: Array, dtype: Any = Non
     def fill_rows(rows: tuple[int, int]) -> None:
         a, b = rows
         write(K[a:b, a:b], a, b, a, b)
-        corner = K[a:b, a:b]
-        mirrored = xp.triu(corner) + xp.triu(corner, k=1).T
-        on_diagonal = xp.eye(b - a, dtype=xp.bool, device=device(K))
-        K[a:b, a:b] = xp.where(on_diagonal, diagonal[a:b, None], mirrored)
+        _mirror(K, a, b, diagonal)
         aside = np.empty((b - a, columns), dtype=K.dtype) if is_numpy(K) else None
         for c, e in blocks(n - b, columns):
             c, e = c + b, e + b
@@ -52,6 +49,19 @@ def fill_symmetric(kernel: ProductKernel | Laplacian, X: Array, dtype: Any = Non
 
     for_each(fill_rows, blocks(n, height), parallel=is_numpy(K))
     return K
+
+
+def _mirror(K: Array, a: int, b: int, diagonal: Array) -> None:
+    """Make the square K[a:b, a:b] that of its upper part, and of the diagonal."""
+    xp, corner = namespace(K), K[a:b, a:b]
+    if is_numpy(K):
+        for i in range(b - a):
+            corner[i + 1 :, i] = corner[i, i + 1 :]
+        np.fill_diagonal(corner, diagonal[a:b])
+        return
+    mirrored = xp.triu(corner) + xp.triu(corner, k=1).T
+    on_diagonal = xp.eye(b - a, dtype=xp.bool, device=device(K))
+    K[a:b, a:b] = xp.where(on_diagonal, diagonal[a:b, None], mirrored)
 
 
 def _square(X: Array, dtype: Any) -> Array:

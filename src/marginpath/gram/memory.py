@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import psutil
@@ -12,14 +14,24 @@ _VERSION_1 = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_f
 _VERSION_2 = "memory.max", "memory.current", "inactive_file"
 
 
+_FRESH = 0.1  # seconds in which an answer holds: to ask again takes a tenth of a small fit
+
+
 def available_memory() -> int:
     """Bytes that a new array can take without swapping, and without passing the limit of a container.
+
+    The answer may be a tenth of a second old.
 
     Examples
     --------
     >>> 0 <= available_memory() <= psutil.virtual_memory().total
     True
     """
+    return _available_in(int(time.monotonic() / _FRESH))
+
+
+@lru_cache(maxsize=1)
+def _available_in(period: int) -> int:
     return min([int(psutil.virtual_memory().available), *container_rooms()])
 
 

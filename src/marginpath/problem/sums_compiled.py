@@ -61,3 +61,24 @@ def sums_of_questions(
             sums[0, j], sums[1, j], sums[2, j] = squared, total, loss
             sums[3, j], sums[4, j], sums[5, j] = up, down, tie
     return sums
+
+
+@numba.njit(nogil=True, cache=True, boundscheck=False, error_model="numpy")
+def gaps_of_sums(sums: Any, offset: Any, tied: bool) -> Any:
+    """Return the duality gap of each column over its primal objective, and ‖w‖², Σ u_i, and the least margin.
+
+    The sums are those above; an intercept is no part of ‖w‖², and at its best for the least margin.
+    """
+    gaps, parts = np.empty(offset.size), np.empty((3, offset.size))
+    for j in range(offset.size):
+        squared, total, loss, up, down, tie = sums[:, j]
+        least, dual = min(up, down), -squared / 2 - total
+        primal = dual + (squared + (total + loss))
+        if least > 0 and squared / 2 / least**2 < primal:  # w over its least margin has no loss
+            primal = squared / 2 / least**2
+        gaps[j] = 1.0 if not primal < np.inf else ((primal - dual) / primal if primal > 0 else 0.0)
+        if tied and total < 0:
+            gaps[j] = max(gaps[j], abs(tie) / -total)
+        parts[0, j], parts[1, j] = squared - offset[j] * tie, total
+        parts[2, j] = (up + down) / 2 if tied else least
+    return gaps, parts

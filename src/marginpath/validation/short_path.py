@@ -17,7 +17,7 @@ import numpy as np
 
 from ..arrays import Array, is_numpy
 from ..metrics import Metric
-from ..parallel import QUICK
+from ..parallel import QUICK, available, for_all
 from ..path.path import Path, Status
 from ..problem import Problem
 from ..schedules import GeometricDecay, box_size
@@ -132,7 +132,10 @@ def _can_be_compiled(validation: PathValidation) -> bool:
 
 
 def _compiled(validation: PathValidation, solver: SolutionPath, steps: int, gain: NothingToGain) -> ShortPath:
-    """Return the short path of columns of few samples, by one compiled call for all its steps."""
+    """Return the short path of columns of few samples, by one compiled call for all its steps.
+
+    A path that runs alone has the threads share the columns of every step, where these are long.
+    """
     from .short_steps import Seen, short_steps
 
     problem, judge = validation.problem, validation.judge
@@ -141,12 +144,45 @@ def _compiled(validation: PathValidation, solver: SolutionPath, steps: int, gain
     bounds = np.stack([np.atleast_1d(problem.box_size(b)) for b in gain.sizes(solver, start, steps)])
     t, folds = len(bounds), len(judge.splits)
     seen = Seen(np.zeros((t, folds)), np.empty(t), np.empty(t), np.empty(t))
-    few, duals, asked = FewColumns.compiled_parts(problem, packed, solver)
-    steps, at_bound = short_steps(
-        few, duals, bounds.astype(np.float64), judge.judged, gain.end, asked, np.zeros(1, dtype=bool), seen
+    few, duals, asked, parts = FewColumns.compiled_parts(problem, packed, solver)
+    given = (
+        few,
+        duals,
+        bounds.astype(np.float64),
+        judge.judged,
+        gain.end,
+        asked,
+        np.zeros(1, dtype=bool),
+        seen,
     )
+    steps, at_bound = short_steps(*given) if len(parts) == 1 else _by_threads(*given, parts)
     observed = {name: values[:steps] for name, values in seen._asdict().items()}
     return ShortPath.of(observed, start, not at_bound, validation)
+
+
+def _by_threads(
+    few: Any, duals: Any, bounds: Any, judged: Any, end: Any, asked: Any, stop: Any, seen: Any, parts: Any
+) -> tuple[int, bool]:
+    """Do as ``short_steps`` does, with threads that share the columns: the bits are the same."""
+    from ..solvers.solution_path.few_samples import advance_few
+    from ..solvers.solution_path.few_start import begin_few
+    from .short_steps import enter, look
+
+    solved, workers, count, at_bound, is_over = (
+        np.zeros(len(duals.bound), dtype=bool),
+        available(),
+        0,
+        True,
+        False,
+    )
+    while count < len(bounds) and not is_over:
+        enter(duals, bounds, count)
+        if count == 0:
+            for_all(lambda part: begin_few(few, *part, duals), parts, workers)
+        for_all(lambda part: advance_few(few, *part, duals, asked, stop, solved), parts, workers)
+        at_bound, is_over = look(few, duals, judged, end, asked, solved, count, seen)
+        count += 1
+    return count, at_bound
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The steps of a short path on few samples, observed and ended in one compiled call (import late).
+"""The steps of a short path on few samples, observed and ended in compiled calls (import late).
 
 A step on so few samples takes less time than Python takes to ask for it, to observe it and to ask whether it
 was the last. Nothing of a short path is kept but these numbers: no path, no model and no state. The loops of
@@ -68,24 +68,34 @@ def short_steps(
 
     The arrays of the duals are those of the start, and of the last step in the end.
     """
-    questions, columns, count, at_bound = few.ends.size - 1, duals.bound.size, 0, True
-    values = np.empty((len(judged.signs), judged.weight.size))
-    solved = np.zeros(columns, np.bool_)
-    for t in range(len(bounds)):
-        for j in range(columns):
-            duals.before[j] = bounds[max(t - 1, 0), j]
-            duals.bound[j] = bounds[t, j]
-        if t == 0:
+    questions, count, at_bound, is_over = few.ends.size - 1, 0, True, False
+    solved = np.zeros(duals.bound.size, np.bool_)
+    while count < len(bounds) and not is_over:
+        enter(duals, bounds, count)
+        if count == 0:
             begin_few(few, 0, questions, 0, few.together, duals)
         advance_few(few, 0, questions, 0, few.together, duals, asked, stop, solved)
-        finish_few(few, duals, asked, solved)
-        duals.start[:] = duals.u
-        at_bound = is_any_at_bound(few.ends, few.signed, few.together, duals.u, duals.bound)
-        _observe(few, duals, judged, values, t, seen)
-        count = t + 1
-        if not at_bound or seen.bound[t] > end.largest or _is_over(seen, count, end):
-            break
+        at_bound, is_over = look(few, duals, judged, end, asked, solved, count, seen)
+        count += 1
     return count, at_bound
+
+
+@compiled
+def enter(duals: Any, bounds: Any, t: int) -> None:
+    """Raise the bounds to those of step t."""
+    for j in range(duals.bound.size):
+        duals.before[j] = bounds[max(t - 1, 0), j]
+        duals.bound[j] = bounds[t, j]
+
+
+@compiled
+def look(few: Any, duals: Any, judged: Any, end: Any, asked: Any, solved: Any, t: int, seen: Any) -> Any:
+    """End step t: observe it, and say if any sample is at its bound and whether it is the last step."""
+    finish_few(few, duals, asked, solved)
+    duals.start[:] = duals.u
+    at_bound = is_any_at_bound(few.ends, few.signed, few.together, duals.u, duals.bound)
+    _observe(few, duals, judged, np.empty((len(judged.signs), judged.weight.size)), t, seen)
+    return at_bound, not at_bound or seen.bound[t] > end.largest or _is_over(seen, t + 1, end)
 
 
 @compiled

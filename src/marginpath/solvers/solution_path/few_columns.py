@@ -70,15 +70,21 @@ class FewColumns(KernelColumns):
         return packed, first if first > 0 else 1.0
 
     @staticmethod
-    def compiled_parts(problem: Problem, packed: PackedColumns, settings: Any) -> tuple[Any, Any, Any]:
-        """Return what compiled loops take of a problem, of columns at their start, and of the settings."""
+    def compiled_parts(
+        problem: Problem, packed: PackedColumns, settings: Any
+    ) -> tuple[Any, Any, Any, list[Part]]:
+        """Return what compiled loops take of a problem, of columns at their start, and of the settings.
+
+        And how threads share the columns.
+        """
         from .advance import Asked
         from .few_desk import FewDuals
 
-        (few, _), k = _few_of(problem), packed.layout.columns
+        (few, parts), k = _few_of(problem), packed.layout.columns
         numbers = np.zeros(len(packed.u)), np.zeros(len(packed.u)), packed.fields, packed.outside
         duals = FewDuals(*numbers, np.zeros(k), np.zeros(k), np.zeros(k))
-        return few, duals, Asked(problem.intercept, settings.tol, settings.working_set, settings.rounds)
+        asked = Asked(problem.intercept, settings.tol, settings.working_set, settings.rounds)
+        return few, duals, asked, parts
 
     def result(self, refresh: bool) -> PackedColumns:
         """Return where the columns stand; the field anew where asked for."""
