@@ -194,9 +194,9 @@ def test_a_clear_winner_wins(rng, monkeypatch):
 def test_where_a_part_teaches_nothing_all_rows_race(rng, monkeypatch):
     X, y = rng.standard_normal((420, 5)), np.arange(420) % 2  # labels at random: no part knows more
     rows = []
-    run_one = racing.Heat._run_one
+    run_one = racing.Heat._run
     monkeypatch.setattr(
-        racing.Heat, "_run_one", lambda heat, sigma: rows.append(len(heat.fit.y)) or run_one(heat, sigma)
+        racing.Heat, "_run", lambda heat, *args: rows.append(len(heat.fit.y)) or run_one(heat, *args)
     )
     mp.MarginPathClassifier(gamma="tuned", random_state=0).fit(X, y)
     assert set(rows) == {200, 420}

@@ -82,7 +82,7 @@ def test_newtons_method_goes_on_where_pair_steps_take_long(monkeypatch, dtype):
     gram = mp.Gram.from_kernel(X, mp.Gaussian(0.5))
     problem = PathValidation(gram, y, intercept=True, whole=False).problem
     packed, _ = FewColumns.at_start(problem)
-    few, duals, asked = FewColumns.compiled_parts(problem, packed, mp.SolutionPath(tol=1e-5))
+    few, duals, asked, _ = FewColumns.compiled_parts(problem, packed, mp.SolutionPath(tol=1e-5))
     solved = np.zeros(5, dtype=bool)
     duals.bound[:] = duals.before[:] = 30.0
     begin_few(few, 0, 1, 0, 5, duals)

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from ..validation.closer_look import closer_look
 from ..validation.columns import class_codes, columns_for
 from ..validation.cross_validation import PathValidation
 from ..validation.patience import Patience
-from ..validation.short_path import ShortPath, short_path
+from ..validation.short_path import ShortPath, short_path_ready
 from ..validation.splits import StratifiedHoldout, held_out_samples
 from .path_fit import Choice, Followed, Follower
 
@@ -70,17 +69,18 @@ class ByFolds(Choice):
         weight = fit.fit_weight if fit.sample_weight is None else fit.sample_weight
         return held_out_samples(self._how(fit.seed)[0], fit.y, fit.groups, weight)
 
-    def shorts(self, fit: Follower) -> Callable[[Gram], ShortPath]:
-        """Return what runs short paths, to compare kernels of the same samples: folds are looked at once."""
-        known, lock = list[PathValidation](), Lock()
+    def shorts(self, fit: Follower) -> Callable[[Gram], Callable[[], ShortPath]]:
+        """Return what makes short paths ready, to compare kernels of the same samples.
 
-        def short(gram: Gram) -> ShortPath:
-            with lock:
-                known[:] = [known[0].on(gram) if known else self._validation(gram, fit, whole=False)]
-                validation = known[0].prepared()
-            return short_path(validation, fit.steps, fit.limits["time_limit"])
+        The folds are looked at once.
+        """
+        known = list[PathValidation]()
 
-        return short
+        def ready(gram: Gram) -> Callable[[], ShortPath]:
+            known[:] = [known[0].on(gram) if known else self._validation(gram, fit, whole=False).prepared()]
+            return short_path_ready(known[0], fit.steps, fit.limits["time_limit"])
+
+        return ready
 
     def _validation(self, gram: Gram, fit: Follower, whole: bool = True) -> PathValidation:
         cv, selection = self._how(fit.seed)

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..arrays import blocks
 from ..gram.base import Gram
 from ..parallel import QUICK, available, for_all
 from ..validation.race import MOST, Race, part_of_rows, race_widths, side_by_side
@@ -63,21 +64,21 @@ def race_of(
 class Heat:
     """The short paths of widths on the same rows, each run once, and by threads side by side.
 
-    These share rows up to so many: each thread has a matrix of its own, and where rows are a part of all,
-    there is room for that. What was run ahead and is not asked for counts nowhere: a race does not depend on
-    how many threads it has.
+    These share rows up to so many: as many matrices as threads are there at a time, and where rows are a part
+    of all, there is room for that. What was run ahead and is not asked for counts nowhere: a race does not
+    depend on how many threads it has.
     """
 
     def __init__(self, on_width: OnWidth, fit: Follower, shared: int) -> None:
         choice: Any = fit.choice
-        self.on_width, self.fit, self.short = on_width, fit, choice.shorts(fit)
+        self.on_width, self.fit, self.ready = on_width, fit, choice.shorts(fit)
         self.is_shared = len(fit.y) <= shared and fit.deadline is None
         self.paths: dict[float, ShortPath] = {}
 
     def __call__(self, sigma: float) -> float:
         """Return the score of a width, NaN where there is no time for it."""
         if sigma not in self.paths and not self.fit.late:
-            self._run_one(sigma)
+            self._run([sigma])
         return self.paths[sigma].score if sigma in self.paths else np.nan
 
     @property
@@ -89,10 +90,22 @@ class Heat:
         """Run the short paths of these widths, where there are threads for them, room, and time."""
         new, workers = [sigma for sigma in sigmas if sigma not in self.paths], available()
         if min(len(new), workers) > 1 and self.is_shared:
-            for_all(self._run_one, new, workers)
+            for first, last in blocks(len(new), workers):
+                self._run(new[first:last])
 
-    def _run_one(self, sigma: float) -> None:
-        self.paths[sigma] = self.on_width(sigma, self.short)
+    def _run(self, sigmas: list[float], ready: tuple[Callable[[], ShortPath], ...] = ()) -> ShortPath:
+        """Run them side by side; return the last, as whoever made its matrix asks if that was fine enough.
+
+        Python makes all of them ready before, as one thread at a time runs it.
+        """
+        if len(ready) < len(sigmas):
+            path: ShortPath = self.on_width(
+                sigmas[len(ready)], lambda gram: self._run(sigmas, (*ready, self.ready(gram)))
+            )
+            return path
+        tasks = zip(sigmas, ready, strict=True)
+        for_all(lambda task: self.paths.update({task[0]: task[1]()}), tasks, len(sigmas))
+        return self.paths[sigmas[-1]]
 
 
 def width_results(race: Race) -> dict[str, np.ndarray]:

@@ -9,7 +9,7 @@ scoring is given, the best mean of that over the folds.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,12 +91,19 @@ def short_path(validation: PathValidation, steps: int, time_limit: float | None 
     >>> short.steps < 15, -0.4 < short.score < 0
     (True, True)
     """
+    return short_path_ready(validation, steps, time_limit)()
+
+
+def short_path_ready(
+    validation: PathValidation, steps: int, time_limit: float | None = None
+) -> Callable[[], ShortPath]:
+    """Return what runs the path: of few samples with hardly any Python in it, of which one thread runs."""
     solver, most = SolutionPath(ratio=SolutionPath.ratio**LONG, tol=TOLERANCE), math.ceil(steps / LONG)
     patience = Patience(validation.patience_with_solutions / 2, chance=validation.judge.chance)
     gain = NothingToGain(patience, LARGEST / solver.ratio)
     if time_limit is None and _can_be_compiled(validation):
         return _compiled(validation, solver, most, gain)
-    return _run(validation, solver, most, gain, time_limit)
+    return lambda: _run(validation, solver, most, gain, time_limit)
 
 
 def _run(
@@ -131,10 +138,12 @@ def _can_be_compiled(validation: PathValidation) -> bool:
     return len(questions.signed) <= COMPILED and int(np.diff(questions.ends).max()) <= few_columns.FEW
 
 
-def _compiled(validation: PathValidation, solver: SolutionPath, steps: int, gain: NothingToGain) -> ShortPath:
-    """Return the short path of columns of few samples, by one compiled call for all its steps.
+def _compiled(
+    validation: PathValidation, solver: SolutionPath, steps: int, gain: NothingToGain
+) -> Callable[[], ShortPath]:
+    """Return what runs the short path of columns of few samples, by one compiled call for all its steps.
 
-    A path that runs alone has the threads share the columns of every step, where these are long.
+    Where threads are left, they share the columns of every step, if these are long.
     """
     from .short_steps import Seen, short_steps
 
@@ -155,9 +164,14 @@ def _compiled(validation: PathValidation, solver: SolutionPath, steps: int, gain
         np.zeros(1, dtype=bool),
         seen,
     )
-    steps, at_bound = short_steps(*given) if len(parts) == 1 else _by_threads(*given, parts)
-    observed = {name: values[:steps] for name, values in seen._asdict().items()}
-    return ShortPath.of(observed, start, not at_bound, validation)
+
+    def run() -> ShortPath:
+        alone = available() > 1 and len(parts) > 1
+        count, at_bound = _by_threads(*given, parts) if alone else short_steps(*given)
+        observed = {name: values[:count] for name, values in seen._asdict().items()}
+        return ShortPath.of(observed, start, not at_bound, validation)
+
+    return run
 
 
 def _by_threads(
