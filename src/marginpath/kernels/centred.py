@@ -41,7 +41,8 @@ class CentredLinear(ProductKernel):
 
     def diagonal(self, X: Array) -> Array:
         """Return ‖x_i − c‖²."""
-        return squared_norms(self.about(X))
+        parts = blocks(X.shape[0], max(1, _AT_ONCE // X.shape[1]))
+        return np.concatenate([squared_norms(self.about(X[a:b])) for a, b in parts])
 
 
 def linear_about(centre: np.ndarray | None) -> Linear | CentredLinear:
