@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 from naive import hard_margin, random_problem, soft_margin_with_intercept, svm
 
 import marginpath as mp
+from marginpath.gram.linear import centred_gram
+from marginpath.kernels.centred import CentredLinear
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 20), dtype=st.sampled_from([np.float32, np.float64]))
@@ -175,3 +177,22 @@ def test_models_stay_where_they_are_until_they_are_asked_for():
     path = mp.run(mp.DualDescent(mp.PowerDecay(4.0)), mp.Problem(gram, data.y), 5, models=True)
     assert isinstance(path.models.where_kept(5), type(xp.ones(1)))
     np.testing.assert_array_equal(np.asarray(path.models.where_kept(5)), path.models.u(5))
+
+
+@given(seed=st.integers(0, 10**6), dtype=st.sampled_from([np.float32, np.float64]))
+def test_bounds_are_of_rows_before_their_differences_to_a_centre_are_rounded(seed, dtype):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((30, 4)) * 10.0 ** rng.uniform(-3, 3, (30, 1)) + 3000
+    X[::6] -= 3000
+    kernel = CentredLinear(X.mean(axis=0).astype(dtype))
+    gram = centred_gram(X.astype(dtype), kernel)
+    V = rng.standard_normal((30, 3)) / gram.roots[:, None]
+    found, rows = gram.enclose(V), X.astype(dtype).astype(np.longdouble) - kernel.centre
+    w = rows.T @ V
+    norm, lengths = np.sqrt(np.sum(w**2, axis=0)), np.sqrt(np.sum(rows**2, axis=1))
+    assert np.all(np.abs(found.product - rows @ w) <= found.error)
+    assert np.all((found.low <= norm) & (norm <= found.high))
+    assert np.all((lengths <= gram.roots) & (gram.roots <= 1.001 * lengths))
+    gram.row_rounding = 0.0
+    unaware = gram.enclose(V)
+    assert dtype == np.float64 or np.any(np.abs(unaware.product - rows @ w) > unaware.error)

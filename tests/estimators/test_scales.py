@@ -67,12 +67,20 @@ def test_what_is_told_helps(make):
     assert np.mean(gains) > 0.1
 
 
-@BOTH
-def test_columns_that_lie_far_apart(make, rng):
+@pytest.mark.parametrize(
+    ("make", "settings"),
+    [(mp.LinearMarginPathClassifier, {"method": "inertial"}), (mp.MarginPathClassifier, {})],
+    ids=["linear", "rbf"],
+)
+def test_columns_that_lie_far_apart(make, settings, rng):
     X, y = glasses(rng)
-    (sentence,) = warned(make, X, y)
+    (sentence,) = warned(make, X, y, **settings)
     assert sentence.startswith("The means of the columns differ far more than the values in each: ")
-    assert warned(make, X - X.mean(axis=0), y) == []
+    assert warned(make, X - X.mean(axis=0), y, **settings) == []
+
+
+def test_where_columns_lie_is_no_matter_with_a_free_intercept(rng):
+    assert warned(mp.LinearMarginPathClassifier, *glasses(rng)) == []
 
 
 def test_a_gamma_of_ones_own_knows_where_the_columns_lie(rng):

@@ -188,3 +188,15 @@ def test_a_compressed_classifier_is_a_small_graph(refit):
     assert np.array_equal(label, small.predict(X))
     assert np.allclose(chance, small.predict_proba(X), rtol=0, atol=1e-9)
     assert len(graph.SerializeToString()) < len(whole.SerializeToString()) / 4
+
+
+@pytest.mark.parametrize("kernel", ["linear", None])
+def test_columns_far_from_zero(kernel):
+    X, y = classes(3)
+    X = (X + 3000).astype(np.float32)
+    clf = mp.LinearMarginPathClassifier(random_state=0) if kernel is None else kernel_classifier(kernel)
+    clf.fit(X, y)
+    assert clf.centre_ is not None
+    label, chance = outputs(to_onnx(clf, X), X)
+    assert np.mean(label == clf.predict(X)) > 0.98
+    np.testing.assert_allclose(chance, clf.predict_proba(X), atol=1e-3)

@@ -4,6 +4,7 @@ import scipy.sparse as sp
 from sklearn.metrics import pairwise
 
 import marginpath as mp
+from marginpath.kernels.centred import CentredLinear
 
 
 @pytest.mark.parametrize(
@@ -83,3 +84,11 @@ def test_one_side_may_be_sparse(kernel, rng):
     X, Z = rng.standard_normal((5, 3)), rng.standard_normal((4, 3))
     for left, right in ((sp.csr_array(X), Z), (X, sp.csr_array(Z))):
         np.testing.assert_allclose(kernel(left, right), kernel(X, Z), rtol=1e-12)
+
+
+def test_a_centred_kernel_is_that_of_the_differences(rng):
+    X, Z, centre = rng.standard_normal((6, 3)), rng.standard_normal((4, 3)), np.array([1.0, 2.0, 3.0])
+    kernel = CentredLinear(centre)
+    np.testing.assert_allclose(kernel(X, Z), (X - centre) @ (Z - centre).T)
+    np.testing.assert_allclose(kernel(sp.csr_array(X), Z), kernel(X, Z))
+    np.testing.assert_allclose(kernel.diagonal(X), np.diagonal(kernel(X)))

@@ -25,6 +25,7 @@ from ..arrays import Array, beside
 from ..certificates.bounds import contradictory
 from ..gram.base import Gram
 from ..gram.samples import AnyRows, float_dtypes, rows_of, samples_of
+from ..kernels.centred import far_centre
 from ..parallel import one_blas_thread
 from ..path.models import ModelHistory
 from ..path.path import Path
@@ -49,6 +50,8 @@ class BasePathClassifier(SlimMixin, CallbackSupportMixin, DecisionsMixin, BaseEs
     _swept: ClassVar[str] = "samples"
     #: What a warm start must find again; None where the last fit was not to be gone on with.
     _definition: dict[str, Any] | None = None
+    #: The mean of rows that are far from 0, where the path is that of rows about it.
+    centre_: np.ndarray | None = None
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "method": [StrOptions({"auto", "coordinate", "inertial", "gradient"})],
@@ -108,7 +111,6 @@ class BasePathClassifier(SlimMixin, CallbackSupportMixin, DecisionsMixin, BaseEs
                 f"{type(self).__name__} needs samples of at least 2 classes in the data, but the data "
                 f"contains only one class: {classes[0]!r}."
             )
-        self._warn_of_scales(X, codes)
         sample_weight = _checked_weight(sample_weight, codes)
         definition = None
         if self.warm_start:
@@ -142,9 +144,11 @@ class BasePathClassifier(SlimMixin, CallbackSupportMixin, DecisionsMixin, BaseEs
         )
         with parallel.limited(self.n_jobs), one_blas_thread():
             if before is None:
+                self.centre_ = self._far_centre(X, sample_weight) if intercept else None
                 self._prepare(X, sample_weight)
                 penalized = self.fit_intercept and not intercept
                 self.constant_ = self._constant_of(X, sample_weight) if penalized else 0.0
+            self._warn_of_scales(X, codes)
             followed = self._search(X, follower)
         self._keep(followed, sample_weight)
         self._definition = definition
@@ -160,44 +164,6 @@ class BasePathClassifier(SlimMixin, CallbackSupportMixin, DecisionsMixin, BaseEs
             for name in CALIBRATED:
                 other.__dict__.pop(name, None)
         return other
-
-    def coefficients(self, step: int) -> np.ndarray:
-        """Return −y∘u after that many steps, (n_samples, columns): f(x) = Σ_i coef_i k(x_i, x) + intercept.
-
-        Examples
-        --------
-        >>> import marginpath as mp
-        >>> from sklearn.datasets import load_iris
-        >>> clf = mp.MarginPathClassifier(random_state=0).fit(*load_iris(return_X_y=True))
-        >>> bool(np.all(clf.coefficients(clf.step_)[clf.support_].T == clf.dual_coef_))
-        True
-        """
-        self._require_step(step)
-        u = self.models_.u(step).astype(self._coefficient_dtype, copy=False)
-        return np.asarray(-self.columns_.signs(self.codes_).astype(u.dtype) * u)
-
-    def decisions_of(self, X: Any, coefficients: Array, intercept: Array) -> Array:
-        """Return the decision values of other coefficients of the training samples, as of one fold's model.
-
-        Parameters
-        ----------
-        X : array (n_rows, n_features)
-        coefficients : array (n_samples, columns)
-            As :meth:`coefficients` returns them.
-        intercept : array (columns,)
-
-        Examples
-        --------
-        >>> import marginpath as mp
-        >>> from sklearn.datasets import load_iris
-        >>> X, y = load_iris(return_X_y=True)
-        >>> clf = mp.MarginPathClassifier(random_state=0).fit(X, y)
-        >>> again = clf.decisions_of(X, clf.coefficients(clf.step_), clf.intercept_)
-        >>> bool(np.allclose(again, clf.decision_function(X)))
-        True
-        """
-        values = self._decide_by(self._validated(X), coefficients)
-        return self._squeezed(values + intercept)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say which metadata goes where: weights to the fit, and to the splitter what it asks for."""
@@ -250,9 +216,13 @@ class BasePathClassifier(SlimMixin, CallbackSupportMixin, DecisionsMixin, BaseEs
     def _decide_by(self, rows: AnyRows, coefficients: Array) -> Array:
         """Return the decision values of any coefficients of all the samples, without the intercept."""
 
+    def _far_centre(self, X: Any, sample_weight: np.ndarray | None) -> np.ndarray | None:
+        """Return what rows are taken about; None where that is 0."""
+        return far_centre(X, sample_weight)
+
     def _attributes_at(self, step: int) -> dict[str, Any]:
         """Return what the classifier is made of at a step."""
-        intercept = beside(self._intercept(step), self.X_fit_)
+        intercept = beside(self._intercept(step) - self._at_centre(self._expansion(step)), self.X_fit_)
         return {"step_": step, "C_": self.models_.bound(step), "intercept_": intercept}
 
     def _expansion(self, step: int) -> np.ndarray:
@@ -267,11 +237,6 @@ class BasePathClassifier(SlimMixin, CallbackSupportMixin, DecisionsMixin, BaseEs
     def _free_intercept(self, step: int) -> np.ndarray:
         """Return the part of the intercept that is not penalized."""
         return np.atleast_1d(self.path_.rows.at("offset", step)).astype(self._coefficient_dtype)
-
-    @property
-    def _coefficient_dtype(self) -> np.dtype[Any]:
-        """That of the samples, in NumPy."""
-        return np.dtype(str(self.X_fit_.dtype).rpartition(".")[2])
 
     def _constant_of(self, X: Any, sample_weight: np.ndarray | None) -> float:
         """Return what is added to the kernel: a tenth of the mean of k(x, x), if intercept_scaling is 1.
@@ -340,10 +305,12 @@ class BasePathClassifier(SlimMixin, CallbackSupportMixin, DecisionsMixin, BaseEs
         require_path(self, "A staged method")
         rows = self._validated(X)
         coefs = [self._expansion(step) for step in range(1, self.n_iter_ + 1)]
-        values = self._decide_by(rows, beside(np.hstack(coefs), self.X_fit_))
-        for step, coef in enumerate(coefs):
-            own = slice(step * coef.shape[1], (step + 1) * coef.shape[1])
-            yield values[:, own] + beside(self._intercept(step + 1), self.X_fit_)
+        every, k = np.hstack(coefs), coefs[0].shape[1]
+        intercepts = np.hstack([self._intercept(step) for step in range(1, self.n_iter_ + 1)])
+        intercepts = beside(intercepts - self._at_centre(every), self.X_fit_)
+        values = self._decide_by(rows, beside(every, self.X_fit_))
+        for begin in range(0, every.shape[1], k):
+            yield values[:, begin : begin + k] + intercepts[begin : begin + k]
 
     def _groups(self, params: dict[str, Any]) -> Any:
         if get_config()["enable_metadata_routing"]:

@@ -17,6 +17,7 @@ from ..validation.columns import Columns
 from ..validation.proper import enough_rows
 from .calibration import Base, Calibrator, ConformalScores, base_for, fit_calibrator
 from .choices import as_choice
+from .coefficients import CoefficientsMixin
 
 #: What is known of probabilities, at the chosen step only.
 CALIBRATED = ("calibrator_", "conformal_", "out_of_fold_proba_")
@@ -37,7 +38,7 @@ def _tells_probabilities(self: DecisionsMixin) -> bool:
     return True
 
 
-class DecisionsMixin(ClassifierMixin, metaclass=ABCMeta):  # type: ignore[misc]
+class DecisionsMixin(CoefficientsMixin, ClassifierMixin, metaclass=ABCMeta):  # type: ignore[misc]
     """From decision values (n, columns), which the classifier computes, to what its user asks for."""
 
     calibration: str

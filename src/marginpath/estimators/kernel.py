@@ -134,8 +134,8 @@ class MarginPathClassifier(KernelSettingsMixin, ApproximationMixin, CompressionM
         The step that is kept, and the number of steps that were run.
     C_ : float
         1/λ at that step, to compare with scikit-learn's SVC.
-    kernel_, gamma_ : Kernel or None, float or None
-        The kernel, None where its matrix was given; and its gamma.
+    kernel_, gamma_, centre_ : Kernel or None, float or None, array or None
+        The kernel, None where its matrix was given; its gamma; the mean that a linear one takes rows about.
     method_, schedule_, multi_class_
         What "auto" stood for.
     columns_ : OneVsRest or OneVsOne

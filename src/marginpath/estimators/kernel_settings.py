@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..gram.samples import samples_of
+from ..kernels.centred import far_centre, linear_about
 from ..kernels.functions import Gaussian, Kernel, Laplacian, Polynomial, as_kernel
 
 
@@ -20,6 +21,7 @@ class KernelSettingsMixin:
     coef0: float
     kernel_params: dict[str, Any] | None = None
     gamma_: float | None
+    centre_: np.ndarray | None
     X_fit_: Any
     support_: np.ndarray
 
@@ -37,6 +39,8 @@ class KernelSettingsMixin:
             return None
         if callable(self.kernel):
             return partial(self.kernel, **self.kernel_params) if self.kernel_params else self.kernel
+        if self.kernel == "linear":
+            return linear_about(self.centre_)
         if self.gamma_ is None:
             return as_kernel(self.kernel)
         if self.kernel == "rbf":
@@ -49,6 +53,9 @@ class KernelSettingsMixin:
     def support_vectors_(self) -> Any:
         """The training samples with a coefficient."""
         return samples_of(self.X_fit_).take(self.support_)
+
+    def _far_centre(self, X: Any, sample_weight: np.ndarray | None) -> np.ndarray | None:
+        return far_centre(X, sample_weight) if self.kernel == "linear" else None
 
     def _resolved_gamma(self, X: Any, sample_weight: np.ndarray | None) -> float | None:
         """Return gamma as a number; None for a kernel without one. A width to be tuned begins at "scale"."""

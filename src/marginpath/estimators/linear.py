@@ -10,8 +10,9 @@ import numpy as np
 from ..arrays import Array, beside, is_numpy
 from ..files.records import register
 from ..gram.choose import diagonal_of, with_gram
-from ..gram.products import transposed_product
+from ..gram.products import transposed_product, transposed_product_about
 from ..gram.samples import AnyRows
+from ..kernels.centred import linear_about
 from ..kernels.functions import Linear
 from ..prediction import weights_of
 from .base import BasePathClassifier
@@ -26,7 +27,8 @@ class LinearMarginPathClassifier(BasePathClassifier):
 
     The path and the stopping of :class:`MarginPathClassifier` for f(x) = ⟨w, x⟩ + b, on dense or sparse
     features. Beyond some 10,000 rows there is no n × n matrix: a step costs a few passes over the features
-    for each class and fold, of dense ones by products of matrices.
+    for each class and fold, of dense ones by products of matrices. Dense columns that are far from 0 for
+    their spread, such as years, are taken about their mean, in a copy, where the intercept is not penalized.
 
     Parameters
     ----------
@@ -48,7 +50,9 @@ tol, max_iter, time_limit, class_weight, calibration, warm_start, n_jobs, random
     ----------
     coef_ : array (n_columns, n_features)
     intercept_ : array (n_columns,)
-        Two classes share one column.
+        Two classes share one column. In float64 where ``centre_`` is not None, for sums that cancel.
+    centre_ : array (n_features,) or None
+        The mean of rows that the path took about it; coef_ and intercept_ are of rows as they are given.
     classes_, step_, n_iter_, C_, method_, schedule_, multi_class_, columns_, constant_, \
 X_fit_, codes_, path_, models_, cv_results_, out_of_fold_, out_of_fold_proba_, calibrator_, conformal_, \
 margin_bounds_, margin_proofs_, separable_, n_features_in_, feature_names_in_
@@ -118,16 +122,16 @@ margin_bounds_, margin_proofs_, separable_, n_features_in_, feature_names_in_
 
     def _warn_of_scales(self, X: Any, codes: np.ndarray) -> None:
         names = getattr(self, "feature_names_in_", None)
-        warn_of_scales(X, codes, names, hidden=10.0, apart=True, who=type(self).__name__)
+        warn_of_scales(X, codes, names, hidden=10.0, apart=self.constant_ > 0, who=type(self).__name__)
 
     def _diagonal(self, X: Any) -> np.ndarray:
         return diagonal_of(X, Linear())
 
     def _search(self, X: Any, follower: Follower) -> Followed:
-        return with_gram(X, Linear(), follower.follow, constant=self.constant_)
+        return with_gram(X, linear_about(self.centre_), follower.follow, constant=self.constant_)
 
     def _attributes_at(self, step: int) -> dict[str, Any]:
-        weights = _weights(self.X_fit_, beside(self._expansion(step), self.X_fit_))
+        weights = self._weights(beside(self._expansion(step), self.X_fit_))
         return {**super()._attributes_at(step), "coef_": weights.T}
 
     def _expansion(self, step: int) -> np.ndarray:
@@ -143,11 +147,17 @@ margin_bounds_, margin_proofs_, separable_, n_features_in_, feature_names_in_
         return rows.product(self.coef_.T) + self.intercept_
 
     def _decide_by(self, rows: AnyRows, coefficients: Array) -> Array:
-        return rows.product(_weights(self.X_fit_, coefficients))
+        return rows.product(self._weights(coefficients))
 
+    def _weights(self, coefficients: Array) -> Array:
+        """Return Xᵀ times the coefficients, summed in float64 in NumPy: far from 0 their sums cancel."""
+        X = self.X_fit_
+        if not is_numpy(X):
+            return X.T @ coefficients
+        wide = coefficients.astype(np.float64)
+        if self.centre_ is None:
+            return transposed_product(X, wide).astype(X.dtype)
+        return transposed_product_about(X, self.centre_, wide)  # in float64, as ⟨w, x⟩ and b cancel
 
-def _weights(X: Array, coefficients: Array) -> Array:
-    """Return Xᵀ times the coefficients, summed in float64 in NumPy: far from 0 their sums cancel."""
-    if not is_numpy(X):
-        return X.T @ coefficients
-    return transposed_product(X, coefficients.astype(np.float64)).astype(X.dtype)
+    def _at_centre(self, coefficients: Array) -> Any:
+        return 0 if self.centre_ is None else self.centre_.astype(np.float64) @ self._weights(coefficients)

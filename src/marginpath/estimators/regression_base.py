@@ -23,6 +23,7 @@ from .. import parallel
 from ..gram.base import Gram
 from ..gram.fingerprints import data_digest
 from ..gram.samples import samples_of
+from ..kernels.centred import far_centre
 from ..losses import Absolute, EpsilonInsensitive, Huber, LeastSquares, Quantile, ResidualLoss
 from ..parallel import one_blas_thread
 from ..path.path import Path, Status
@@ -43,6 +44,8 @@ class BasePathRegressor(RegressorMixin, BaseEstimator, metaclass=ABCMeta):  # ty
 
     #: What a warm start must find again; None where the last fit was not to be gone on with.
     _definition: dict[str, Any] | None = None
+    #: The mean of rows that are far from 0, where the path is that of rows about it.
+    centre_: np.ndarray | None = None
     X_fit_: Any
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -117,6 +120,7 @@ class BasePathRegressor(RegressorMixin, BaseEstimator, metaclass=ABCMeta):  # ty
 
         with parallel.limited(self.n_jobs), one_blas_thread():
             if before is None:
+                self.centre_ = self._far_centre(X, sample_weight) if self.fit_intercept else None
                 self._prepare(X, sample_weight)
             path = self._follow(X, follow, before)
         self._keep(path, y, sample_weight)
@@ -198,6 +202,10 @@ class BasePathRegressor(RegressorMixin, BaseEstimator, metaclass=ABCMeta):  # ty
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def _far_centre(self, X: Any, sample_weight: np.ndarray | None) -> np.ndarray | None:
+        """Return what rows are taken about; None where that is 0."""
+        return far_centre(X, sample_weight)
 
     @abstractmethod
     def _prepare(self, X: Any, sample_weight: np.ndarray | None) -> None:

@@ -12,8 +12,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from ..files.records import register
 from ..gram.base import Gram
 from ..gram.choose import choose_gram, diagonal_of
+from ..gram.products import transposed_product_about
 from ..gram.samples import rows_of, samples_of
-from ..kernels.functions import Kernel, Linear
+from ..kernels.centred import linear_about
+from ..kernels.functions import Kernel
 from ..path.path import Path
 from ..validation.widths import default_widths
 from .kernel_settings import KernelSettingsMixin
@@ -179,7 +181,7 @@ class MarginPathRegressor(KernelSettingsMixin, BasePathRegressor):
 
     def _gram(self, X: Any) -> Gram:
         place: dict[str, Any] = {"landmarks": self.landmarks, "seed": self._seed}
-        if self.kernel_ is not None and X.shape[0] > _DOUBLE:
+        if self.kernel_ is not None and self.centre_ is None and X.shape[0] > _DOUBLE:
             X = X.astype(np.float32, copy=False)  # what that rounds is far below path_tol
         gram = choose_gram(X, self.kernel_, constant=self.constant_, **place)
         self.landmarks_ = gram.chosen
@@ -289,10 +291,11 @@ fit_intercept, warm_start, n_jobs, random_state
         self.random_state = random_state
 
     def _prepare(self, X: Any, sample_weight: np.ndarray | None) -> None:
-        self.constant_ = _constant(X, Linear(), sample_weight) if self.fit_intercept else 0.0
+        kernel = linear_about(self.centre_)
+        self.constant_ = _constant(X, kernel, sample_weight) if self.fit_intercept else 0.0
 
     def _follow(self, X: Any, follow: Callable[[Gram], Path], before: Path | None) -> Path:
-        return follow(choose_gram(X, "linear", constant=self.constant_))
+        return follow(choose_gram(X, linear_about(self.centre_), constant=self.constant_))
 
     def _values(self, X: Any, coefficients: np.ndarray) -> np.ndarray:
         return np.asarray(X @ self._weights(coefficients))
@@ -307,7 +310,13 @@ fit_intercept, warm_start, n_jobs, random_state
         return {**super()._attributes_at(step), "coef_": self._weights(self.coefficients(step))}
 
     def _weights(self, coefficients: np.ndarray) -> np.ndarray:
-        return np.asarray(self.X_fit_.T @ coefficients)
+        if self.centre_ is None:
+            return np.asarray(self.X_fit_.T @ coefficients)
+        return transposed_product_about(self.X_fit_, self.centre_, coefficients)
+
+    def _intercept(self, coefficients: np.ndarray) -> float:
+        about = super()._intercept(coefficients)
+        return about if self.centre_ is None else about - float(self.centre_ @ self._weights(coefficients))
 
 
 def _constant(X: Any, kernel: Kernel | None, sample_weight: np.ndarray | None) -> float:

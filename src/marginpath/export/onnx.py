@@ -187,7 +187,8 @@ def _poly(graph: _Graph, clf: Any, X: Any, Z: np.ndarray) -> Any:
 
 
 def _linear(graph: _Graph, clf: Any, X: Any, Z: np.ndarray) -> Any:
-    return graph.MatMul(X, np.ascontiguousarray(Z.T))
+    centre = np.zeros(Z.shape[1]) if clf.centre_ is None else _double(clf.centre_)
+    return graph.MatMul(graph.Sub(X, centre.reshape(1, -1)), np.ascontiguousarray((Z - centre).T))
 
 
 def _cosine(graph: _Graph, clf: Any, X: Any, Z: np.ndarray) -> Any:

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, TypeGuard, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from ..arrays import Array, as_floating, is_numpy, namespace, to_numpy, with_columns
+from ..arrays import Array, as_floating, is_numpy, namespace, to_numpy
+from ..kernels.centred import CentredLinear
 from ..kernels.functions import Kernel, Linear, as_kernel, biased
 from ..mapped import MEMORY, Room
 from ..parallel import available
@@ -20,6 +21,7 @@ from .device import DeviceTiledGram
 from .filling import matrix_bytes
 from .gpu import free_bytes, is_out_of_memory, on_gpu, release, torch_device
 from .landmarks import LandmarkGram, landmark_gram
+from .linear import linear_gram
 from .memory import available_memory
 from .precision import as_precision, is_finite, next_finer
 from .tiled import TiledGram, kernel_diagonal
@@ -270,7 +272,7 @@ def _attempt(X: Array, kernel: Kernel | None, constant: float, place: Place, wor
 
 def _has_values(kernel: Kernel | None) -> TypeGuard[Kernel]:
     """Whether there are kernel values to compute: not for X Xᵀ, kept as X, nor for a matrix given."""
-    return not (kernel is None or isinstance(kernel, Linear))
+    return not (kernel is None or isinstance(kernel, Linear | CentredLinear))
 
 
 def _on_cluster(X: Rows, kernel: Kernel | None, constant: float, place: Place) -> Gram:
@@ -308,7 +310,7 @@ def _as_given(X: Array, kernel: Kernel | None, constant: float, place: Place) ->
         )
     X = X if place.device is None else _moved(X, place.device)
     if kernel is not None:
-        return Gram.linear(with_columns(X, constant**0.5) if constant else X)
+        return linear_gram(X, kernel, constant)
     if X.shape[0] != X.shape[1]:
         raise ValueError(f"A precomputed kernel matrix is square, but X has shape {tuple(X.shape)}.")
     return Gram.from_matrix(X + constant)

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..arrays import Array, as_floating, beside, blocks, device, namespace, take_rows, to_numpy
+from ..arrays import Array, as_floating, beside, blocks, device, namespace, take_rows, to_numpy, with_columns
+from ..kernels.centred import CentredLinear
 from ..kernels.functions import Linear, squared_norms
-from ..mapped import MEMORY, Room
+from ..mapped import MEMORY, Room, in_file
 from ..parallel import for_each
 from .base import SLACK, Enclosure, Gram, matching
 from .compensated import compensated_product, relative_error
@@ -33,6 +34,7 @@ class LinearGram(Gram):
 
     space = "features"
     room: Room = MEMORY  #: where copies of features lie, and what sweeps need beside them
+    row_rounding: float = 0.0  #: how far rows may be from those that certificates speak of, over their length
 
     def __init__(self, X: Array) -> None:
         self.X = X
@@ -55,7 +57,7 @@ class LinearGram(Gram):
     def in_double(self) -> LinearGram:
         """Return the matrix of X in float64."""
         gram = LinearGram(self._double)
-        gram.room = self.room
+        gram.room, gram.row_rounding = self.room, self.row_rounding
         return gram
 
     @property
@@ -149,7 +151,7 @@ class LinearGram(Gram):
                 out[rows] = np.ldexp(_norms(part), exponent)
 
         self._for_parts(write)
-        return out
+        return out * (1 + 2 * self.row_rounding)
 
     @cached_property
     def roots_there(self) -> Array | None:  # type: ignore[override]
@@ -197,11 +199,12 @@ class LinearGram(Gram):
     def enclose(self, V: Array) -> Enclosure:
         """Return X w and ‖w‖ for a compensated w = Xᵀ V.
 
-        w is off by ``lost`` in norm at most, ⟨x_i, w⟩ by ‖x_i‖ times that, beside the rounding of its sum.
+        w is off by ``lost`` in norm at most, ⟨x_i, w⟩ by ‖x_i‖ times that, beside the rounding of its sum and
+        that of x_i.
         """
         w = to_numpy(self._compensated(self.xp.asarray(V, device=self.device)))
-        lost = relative_error(V.shape[0]) * self.length(V)
-        spread = lost + (self.X.shape[1] + 2) * _EPS * norm_bounds(w, lost)[1]
+        lost = (relative_error(V.shape[0]) + self.row_rounding) * self.length(V)
+        spread = lost + ((self.X.shape[1] + 2) * _EPS + self.row_rounding) * norm_bounds(w, lost)[1]
         if not isinstance(V, np.ndarray):
             there, roots, xp = beside(w, V), self.roots_there, self.xp
             assert roots is not None
@@ -261,6 +264,42 @@ class LinearCross:
     def __matmul__(self, V: Array) -> Array:
         """Return Z Xᵀ V."""
         return self.Z @ self.gram.transposed_times(V)
+
+
+def linear_gram(X: Array, kernel: Any, constant: float = 0.0) -> LinearGram:
+    """Return the matrix of a linear kernel, plus a constant, about 0 or another centre.
+
+    Examples
+    --------
+    >>> linear_gram(np.array([[1.0], [2.0]]), Linear(), constant=4.0).X
+    array([[1., 2.],
+           [2., 2.]])
+    """
+    if kernel.centre is not None:
+        return centred_gram(X, kernel, constant)
+    return Gram.linear(with_columns(X, constant**0.5) if constant else X)
+
+
+def centred_gram(X: np.ndarray, kernel: CentredLinear, constant: float = 0.0) -> LinearGram:
+    """Return the matrix of that kernel, plus a constant: of a copy of X, in a file where X is in one.
+
+    The differences are rounded; certificates are of those that are not, and so of X, wherever 0 is.
+
+    Examples
+    --------
+    >>> centred_gram(np.array([[999.0], [1001.0]]), CentredLinear(np.array([1000.0]))).X
+    array([[-1.],
+           [ 1.]])
+    """
+    n, d = X.shape
+    room = Room(0.0, "Set TMPDIR to a folder on a disk that has room.") if in_file(X) else MEMORY
+    rows = room.zeros((n, d + (constant > 0)), X.dtype, "A copy of the features about their mean")
+    rows[:, d:] = constant**0.5
+    for a, b in blocks(n, max(1, _BLOCK // d)):
+        rows[a:b, :d] = kernel.about(X[a:b])
+    gram = LinearGram(rows)
+    gram.row_rounding = float(np.finfo(X.dtype).eps) / 2
+    return gram
 
 
 def feature_operator(

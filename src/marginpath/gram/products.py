@@ -17,6 +17,7 @@ from .scaled import Scaled
 
 _BLOCK = 2**18  # entries of a matrix that one thread multiplies at a time
 _SUMS = 16  # parts of a product with a transposed matrix, at most
+_ABOUT = 2**22  # numbers about a centre at a time
 
 
 def product(A: np.ndarray | Scaled, V: np.ndarray) -> np.ndarray:
@@ -56,6 +57,19 @@ def transposed_product(A: np.ndarray | Scaled, V: np.ndarray) -> np.ndarray:
 
     _share(multiply, range(len(rows)))
     return np.ascontiguousarray(_added(parts).T)
+
+
+def transposed_product_about(A: np.ndarray, centre: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """Return (A − 1cᵀ)ᵀ V, with few rows about the centre c at a time.
+
+    Examples
+    --------
+    >>> A, V = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 2.0])
+    >>> transposed_product_about(A, np.array([1.0, 1.0]), V)
+    array([4., 7.])
+    """
+    rows = blocks(len(A), max(1, _ABOUT // A.shape[1]))
+    return np.asarray(_added([transposed_product(A[a:b] - centre, V[a:b]) for a, b in rows]))
 
 
 def _added(parts: list[Any]) -> Any:

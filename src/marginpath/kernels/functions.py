@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
@@ -73,6 +73,9 @@ class Linear(ProductKernel):
     >>> Linear()(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
     array([[11.]])
     """
+
+    #: What rows are taken about; None is 0.
+    centre: ClassVar[np.ndarray | None] = None
 
     def diagonal(self, X: Array) -> Array:
         """Return ‖x_i‖²."""

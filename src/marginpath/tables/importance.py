@@ -120,7 +120,7 @@ class FoldWatch:
             all_rows = np.asarray(classifier.coefficients(classifier.step_))
             if all_rows.shape != coefficients[..., -1].shape or np.any(all_rows != coefficients[..., -1]):
                 continue
-            models = _folds(Y, coefficients[..., :-1], offset[:, :-1], float(classifier.constant_))
+            models = _folds(classifier, Y, coefficients[..., :-1], offset[:, :-1])
             return models if models.agree(classifier) else None
         return None
 
@@ -181,8 +181,9 @@ def _shuffled(X: Any, block: slice, order: np.ndarray) -> Any:
     return sp.csr_array(sp.hstack([part for part in parts if part.shape[1]], format="csr"))
 
 
-def _folds(Y: np.ndarray, coefficients: np.ndarray, offset: np.ndarray, constant: float) -> FoldModels:
-    intercepts = constant * coefficients.sum(axis=0) - offset
+def _folds(classifier: Any, Y: np.ndarray, coefficients: np.ndarray, offset: np.ndarray) -> FoldModels:
+    columns = coefficients.reshape(len(Y), -1)
+    intercepts = np.asarray(classifier.intercept_of(columns, -offset.ravel())).reshape(offset.shape)
     absent = (Y.reshape(*coefficients.shape[:2], -1)[..., :-1] == 0).all(axis=1)
     held_out_by = np.where(absent.any(axis=1), absent.shape[1] - 1 - absent[:, ::-1].argmax(axis=1), -1)
     return FoldModels(coefficients.transpose(0, 2, 1).copy(), intercepts.T.copy(), held_out_by)
