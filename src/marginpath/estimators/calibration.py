@@ -124,7 +124,7 @@ class Coupling:
         """Return the most likely slopes of held-out values (n, pairs), and then the most likely T."""
         k = round((1 + (1 + 8 * values.shape[1]) ** 0.5) / 2)
         slopes = pair_slopes(values, codes, weight, cls(1.0, k, log_weight).shift)
-        T = most_likely(lambda T: cls(T, k, log_weight, slopes)._right_and_wrong(values, codes), 1.0, weight)
+        T = most_likely(lambda T: cls(T, k, log_weight, slopes).right_and_wrong(values, codes), 1.0, weight)
         return cls(T, k, log_weight, slopes)
 
     def probabilities(self, values: np.ndarray) -> np.ndarray:
@@ -137,7 +137,7 @@ class Coupling:
         for_all(couple, _shares(len(values)), available())
         return chance
 
-    def _right_and_wrong(self, values: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def right_and_wrong(self, values: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what :func:`right_and_wrong` does, without the probabilities of all classes."""
         from .coupling_compiled import coupled_chances
 
