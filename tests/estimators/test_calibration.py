@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from classifiers import BOTH
+from scipy.optimize import minimize_scalar
 from scipy.special import expit
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import brier_score_loss
@@ -17,6 +18,7 @@ from marginpath.estimators.calibration import (
     brier,
     fit_calibrator,
 )
+from marginpath.estimators.likelihood import pair_slopes
 from marginpath.files.objects import pack, unpack
 
 
@@ -182,3 +184,35 @@ def test_coupled_chances_solve_the_conditions_of_the_minimum(spread, rng):
         Q[:5, :5], Q[5, 5] = np.diag(np.sum(r**2, axis=0) + 1e-10) - r * r.T, 0
         exact = np.linalg.solve(Q, np.eye(6)[5])[:5]
         np.testing.assert_allclose(chance, np.maximum(exact, 0) / np.maximum(exact, 0).sum(), atol=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_slope_of_a_pair_is_the_most_likely_one(weighted, rng):
+    """By SciPy, pair after pair; a pair of which one class is nowhere held out has the median."""
+    codes, weight = rng.integers(0, 3, 120), rng.uniform(0.5, 2, 120) if weighted else np.ones(120)
+    values = rng.standard_normal((120, 3)) + 2 * (codes[:, None] == [1, 2, 2])
+    shift, slopes = np.array([0.3, -0.2, 0.0]), []
+    for pair, (a, b) in enumerate([(0, 1), (0, 2), (1, 2)]):
+        own = (codes == a) | (codes == b)
+        f, mass, second = values[own, pair], weight[own], codes[own] == b
+        counts = mass[~second].sum(), mass[second].sum()
+        target = np.where(second, (counts[1] + 1) / (counts[1] + 2), 1 / (counts[0] + 2))
+
+        def loss(log_slope, f=f, mass=mass, target=target, pair=pair):
+            z = np.exp(log_slope) * f - shift[pair]
+            return mass @ (np.logaddexp(0, z) - target * z)
+
+        slopes.append(np.exp(minimize_scalar(loss, bounds=(-10, 10), options={"xatol": 1e-9}).x))
+    np.testing.assert_allclose(pair_slopes(values, codes, weight, shift), slopes, rtol=1e-6)
+    absent = np.where(codes == 2, 1, codes)
+    alone = pair_slopes(values, absent, weight, shift)
+    np.testing.assert_array_equal(alone[1:], alone[0])
+
+
+def test_a_coupling_tells_of_right_and_wrong_what_its_probabilities_do(rng):
+    values, codes = 3 * rng.standard_normal((300, 6)), rng.integers(0, 4, 300)
+    base = Coupling(1.7, 4, slopes=rng.uniform(0.5, 2, 6))
+    chance = base.probabilities(values)[np.arange(300), codes]
+    right, wrong = base.right_and_wrong(values, codes)
+    np.testing.assert_allclose(np.exp(right), chance, rtol=1e-12)
+    np.testing.assert_allclose(np.exp(wrong), 1 - chance, rtol=1e-9, atol=1e-15)

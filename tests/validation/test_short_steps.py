@@ -5,6 +5,7 @@ import pytest
 from sklearn.datasets import make_blobs, make_moons
 
 import marginpath as mp
+from marginpath import parallel
 from marginpath.solvers.solution_path import few_samples
 from marginpath.validation import short_path as module
 from marginpath.validation.cross_validation import PathValidation
@@ -109,6 +110,31 @@ def test_a_race_does_not_depend_on_threads(n):
         tables.append((clf.width_results_, clf.path_["scores"], clf.dual_coef_))
     for other in tables[1:]:
         np.testing.assert_equal(other, tables[0])
+
+
+@pytest.mark.parametrize("sizes", [{"centers": 2, "n_samples": 700}, {"centers": 5, "n_samples": 400}])
+def test_threads_that_share_a_path_change_no_bit(monkeypatch, sizes):
+    X, y = make_blobs(**sizes, n_features=4, cluster_std=4.0, random_state=0)
+    gram, alone, by_threads = mp.Gram.from_kernel(X, mp.Gaussian(3.0)), [], module._by_threads
+    monkeypatch.setattr(module, "_by_threads", lambda *given: alone.append(given) or by_threads(*given))
+    paths = []
+    for workers in (1, 2, 3):
+        with parallel.limited(workers):
+            paths.append(
+                short_path(PathValidation(gram, y, intercept=True, whole=False, multi_class="ovo"), 100)
+            )
+    assert len(alone) == 2
+    for other in paths[1:]:
+        np.testing.assert_equal(dict(other.observed), dict(paths[0].observed))
+        assert (other.score, other.is_settled) == (paths[0].score, paths[0].is_settled)
+
+
+@pytest.mark.parametrize(("rule", "learned"), [("sign", True), ("random", False)])
+def test_what_is_learned_is_told_from_chance(rule, learned, rng):
+    X = rng.standard_normal((200, 3))
+    y = X[:, 0] + 2 * rng.standard_normal(200) > 0 if rule == "sign" else np.arange(200) % 2
+    gram = mp.Gram.from_kernel(X, mp.Gaussian(2.0))
+    assert short_path(PathValidation(gram, y, intercept=True, whole=False), 100).has_learned == learned
 
 
 @pytest.mark.parametrize("landmarks", [None, 60])
