@@ -7,8 +7,8 @@ The rule:
    widest of them is the best, the next one has its own, too.
 2. Along the widths, scores rise and fall slowly: a parabola through the best and those beside it tells where
    the top is, and chance moves that less than it changes which of them is the best.
-3. The more rows, the narrower the best width: by the fourth root of how many times as many they are. The
-   width next to that has the path.
+3. The more rows, the narrower the best width: by the fourth root of how many times as many they are, or of
+   ten, as more were not looked at. The width next to that has the path.
 
 What a short path is, and its score, says ``short_path.py``. Of equal scores the widest counts as the best.
 """
@@ -27,8 +27,8 @@ from .columns import class_codes
 SHARE, FEWEST, MOST = 1 / 3, 200, 4000
 #: Which of the default widths is next to the usual one.
 USUAL = 3
-#: The power of the number of rows that the best width shrinks by.
-_NARROWER = 1 / 4
+#: The power of the number of rows that the best width shrinks by, and how many times as many it was seen for.
+_NARROWER, _SEEN = 1 / 4, 10.0
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def race_widths(
     if np.isnan(scores).all():
         return Race(sigmas, scores, min(USUAL, len(sigmas) - 1))
     step = math.log(sigmas[-1] / sigmas[0]) / (len(sigmas) - 1)
-    place = _top(scores) - _NARROWER * math.log(times) / step
+    place = _top(scores) - _NARROWER * math.log(min(times, _SEEN)) / step
     return Race(sigmas, scores, min(max(round(place), 0), len(sigmas) - 1))
 
 

@@ -1,9 +1,9 @@
 """`accuracy-tuned`: the width chosen along with the step, against an SVM with the best of 6 C times 7 widths.
 
 Beside them the default, which has the usual width: what choosing it is worth, and what it costs.
-Same splits, scaling and folds as `accuracy`. None of the sets is one of those that the rounds of the race
-were chosen on, which `widths` names; that widths are compared by log loss was decided with a look at these,
-but for HTRU2; which widths there are and what decides in the end was not. HTRU2 has 10,000 training samples
+Same splits, scaling and folds as `accuracy`. None of the sets is one of those that the rule of the race was
+chosen on, which `widths` names; that widths are compared by log loss was decided with a look at these, but
+for HTRU2; which widths there are was not. HTRU2 has 10,000 training samples
 and one round; the others up to 1,200. The table is written by ``marginpath bench accuracy-tuned --repeats
 10``, as chance alone moves the mean of three splits by a fifth of a point. A set can be measured by a process
 of its own, on two cores: ``taskset -c 0,1 marginpath bench accuracy-tuned --only letter``; in the end,
