@@ -1,6 +1,7 @@
 """Parquet files that are read in batches into a mapped array."""
 
 import logging
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -108,3 +109,30 @@ def test_what_is_not_there_is_named(table, tmp_path):
     (tmp_path / "text.parquet").write_text("width,kind")
     with pytest.raises(ValueError, match="could not be read as parquet"):
         read_parquet(tmp_path / "text.parquet", target="kind")
+
+
+def test_time_stamps_that_float32_cannot_tell_apart_are_named(tmp_path, monkeypatch, rng):
+    monkeypatch.setattr("marginpath.datasets.parquet._BATCH", 37)
+    minute, year = 60_000, 365 * 24 * 3_600_000  # in milliseconds
+    table = pd.DataFrame(
+        {
+            "soon": 1_700_000_000_000 + rng.integers(0, minute, 200),
+            "later": 1_600_000_000_000 + rng.integers(0, 5 * year, 200),
+            "price": 1e7 + rng.standard_normal(200),
+            "constant": np.full(200, 2**30 + 1),
+            "kind": np.arange(200) % 2,
+        }
+    )
+    with pytest.warns(
+        UserWarning, match="float32, which rounds 'soon' by up to .*, 'price' by up to"
+    ) as told:
+        read_parquet(written(table, tmp_path / "a.parquet"), target="kind")
+    (warning,) = told
+    assert not any(name in str(warning.message) for name in ("later", "constant"))
+    told_of = re.search(r"'price' by up to (\S+), with a standard deviation of (\S+)\.", str(warning.message))
+    rounded, deviation = map(float, told_of.groups())
+    assert 0.3 < rounded <= 0.5
+    assert deviation == pytest.approx(table["price"].std(), rel=0.02)
+    since = table.assign(soon=table["soon"] - table["soon"].min(), price=table["price"] - 1e7)
+    X, _, names = read_parquet(written(since, tmp_path / "b.parquet"), target="kind")  # no warning any more
+    np.testing.assert_array_equal(X[:, names.index("soon")], since["soon"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ __all__ = ["MappedRows", "read_parquet"]
 logger = logging.getLogger("marginpath")
 
 _BATCH = 65_536  # rows that are read at a time
+_LOST = 0.01  # of a column's standard deviation, by which float32 may round it without a warning
 _TABLES = "read it with pandas: marginpath.tables.TablePathClassifier takes such columns"
 
 
@@ -89,17 +91,58 @@ def read_parquet(
         raise ValueError(f"{path} has no rows.")
     advice = "Pass folder= with a folder on a disk that has room."
     X = mapped_array((n, len(names)), np.float32, "The copy", advice, folder)
-    labels, start = [], 0
+    labels, start, spreads = [], 0, [_Spread() for _ in names]
     for file in files:
         with _opened(file) as table:
             for batch in table.iter_batches(_BATCH, columns=[*names, target], use_threads=False):
                 rows = X[start : start + batch.num_rows]
                 for j, column in enumerate(names):
-                    rows[:, j] = _numbers(batch.column(column), column, file)
+                    numbers = _numbers(batch.column(column), column, file)
+                    rows[:, j] = numbers
+                    spreads[j].add(numbers, rows[:, j])
                 labels.append(_labels(batch.column(target), target, file))
                 start += batch.num_rows
         logger.info("%s is read: %s of %s rows.", file.name, f"{start:,}", f"{n:,}")
+    _warn_of_rounding(dict(zip(names, spreads, strict=True)))
     return MappedRows(X, np.concatenate(labels), names)
+
+
+class _Spread:
+    """By how much float32 rounds a column at most, and how far it spreads, batch after batch."""
+
+    def __init__(self) -> None:
+        self.rounded, self.count, self.mean, self.squares = 0.0, 0, 0.0, 0.0
+
+    def add(self, numbers: np.ndarray, single: np.ndarray) -> None:
+        """Take the numbers of a batch, and what float32 makes of them."""
+        if np.can_cast(numbers.dtype, np.float32) or not len(numbers):
+            return  # nothing is rounded
+        exact = numbers.astype(np.float64)
+        self.rounded = max(self.rounded, float(np.max(np.abs(single - exact))))
+        count, apart = self.count + len(exact), float(exact.mean()) - self.mean
+        self.squares += float(exact.var()) * len(exact) + apart**2 * self.count * len(exact) / count
+        self.mean, self.count = self.mean + apart * len(exact) / count, count
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation."""
+        return float(np.sqrt(self.squares / max(self.count, 1)))
+
+
+def _warn_of_rounding(spreads: dict[str, _Spread]) -> None:
+    """Warn of columns of which float32 keeps too little of what tells rows apart, such as time stamps."""
+    lost = {name: spread for name, spread in spreads.items() if spread.rounded > _LOST * spread.deviation > 0}
+    if lost:
+        told = ", ".join(
+            f"{name!r} by up to {spread.rounded:.3g}, with a standard deviation of {spread.deviation:.3g}"
+            for name, spread in lost.items()
+        )
+        warnings.warn(
+            f"The copy is in float32, which rounds {told}. Take what they have in common from such columns "
+            f"before, for example the first time from time stamps, or leave them out by columns=.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _files(path: Path) -> list[Path]:
@@ -150,7 +193,7 @@ def _require_numbers(kind: Any, column: str, file: Path) -> None:
 
 
 def _numbers(values: Any, column: str, file: Path) -> np.ndarray:
-    """Return a column of a batch in float32."""
+    """Return a column of a batch, which float32 can hold."""
     numbers = values.to_numpy(zero_copy_only=False)
     if values.null_count or (numbers.dtype.kind == "f" and np.isnan(numbers).any()):
         raise ValueError(
@@ -158,8 +201,8 @@ def _numbers(values: Any, column: str, file: Path) -> np.ndarray:
             f"or {_TABLES}."
         )
     with np.errstate(over="ignore"):
-        numbers = numbers.astype(np.float32)
-    if not np.isfinite(numbers).all():
+        held = np.isfinite(numbers.astype(np.float32)).all()
+    if not held:
         raise ValueError(f"Column {column!r} of {file.name} has values that float32 cannot hold. Scale it.")
     return np.asarray(numbers)
 
