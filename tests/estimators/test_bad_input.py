@@ -40,8 +40,11 @@ class TestBadInput:
             cls().fit(X, y, sample_weight=np.where(np.arange(120) == 7, -1.0, 1.0))
         with pytest.raises(ValueError, match="zero"):
             cls().fit(X, y, sample_weight=np.zeros(120))
-        with pytest.raises(ValueError, match="no sample of class"):
-            cls(stopping=None).fit(X, y, sample_weight=y.astype(float))
+        names = np.array(["dog", "cat"])[y]
+        with pytest.raises(ValueError, match="all of class 'dog' weigh 0"):
+            cls(stopping=None).fit(X, names, sample_weight=y.astype(float))
+        with pytest.raises(ValueError, match="all of class 'cat' weigh 0"):
+            cls(class_weight={"dog": 1, "cat": 0}).fit(X, names)
 
     def test_unknown_names(self, cls, moons):
         with pytest.raises(ValueError, match=r"'stopping'.*'cv'"):

@@ -112,6 +112,8 @@ class BasePathClassifier(SlimMixin, CallbackSupportMixin, DecisionsMixin, BaseEs
                 f"contains only one class: {classes[0]!r}."
             )
         sample_weight = _checked_weight(sample_weight, codes)
+        fit_weight = _fit_weight(sample_weight, self.class_weight, y)
+        _require_weight(fit_weight, classes, codes)
         definition = None
         if self.warm_start:
             settings = self.get_params(deep=False)
@@ -134,7 +136,7 @@ class BasePathClassifier(SlimMixin, CallbackSupportMixin, DecisionsMixin, BaseEs
             y=y,
             multi_class=self.multi_class_,
             sample_weight=sample_weight,
-            fit_weight=_fit_weight(sample_weight, self.class_weight, y),
+            fit_weight=fit_weight,
             groups=groups,
             callbacks=(self._watch, told, *WATCHERS.get(), *([Progress()] if self.verbose else [])),
             deadline=None if self.time_limit is None else begin + self.time_limit,
@@ -364,3 +366,15 @@ def _fit_weight(sample_weight: np.ndarray | None, class_weight: Any, y: np.ndarr
         return sample_weight
     weight = compute_sample_weight(class_weight, y)
     return np.asarray(weight if sample_weight is None else weight * sample_weight)
+
+
+def _require_weight(weight: np.ndarray | None, classes: np.ndarray, codes: np.ndarray) -> None:
+    """Refuse classes all of whose samples weigh nothing: nothing tells them from others."""
+    if weight is None:
+        return
+    without = classes[np.bincount(codes, weight > 0, minlength=len(classes)) == 0].tolist()
+    if without:
+        raise ValueError(
+            f"Every class needs a sample with a positive weight, but all of class "
+            f"{', '.join(map(repr, without))} weigh 0. Leave these samples out, or give them a weight."
+        )
