@@ -52,7 +52,7 @@ tol, max_iter, time_limit, class_weight, calibration, warm_start, n_jobs, random
     intercept_ : array (n_columns,)
         Two classes share one column. In float64 where ``centre_`` is not None, for sums that cancel.
     centre_ : array (n_features,) or None
-        The mean of rows that the path took about it; coef_ and intercept_ are of rows as they are given.
+        The mean that the path took rows about; ``coef_`` and ``intercept_`` are of rows as they are given.
     classes_, step_, n_iter_, C_, method_, schedule_, multi_class_, columns_, constant_, \
 X_fit_, codes_, path_, models_, cv_results_, out_of_fold_, out_of_fold_proba_, calibrator_, conformal_, \
 margin_bounds_, margin_proofs_, separable_, n_features_in_, feature_names_in_
