@@ -1,3 +1,5 @@
+import warnings
+
 import hypothesis.strategies as st
 import numpy as np
 import pytest
@@ -304,6 +306,20 @@ def test_a_rare_class_is_told_once():
     with pytest.warns(UserWarning, match=r"Fewer than 5 samples.*class 2 \(3\)") as told:
         mp.MarginPathClassifier(gamma="tuned", random_state=0).fit(X, y)
     assert len(told) == 1
+
+
+@pytest.mark.parametrize("gamma", ["scale", "tuned"])
+def test_what_a_scoring_says_of_folds_without_a_class_is_not_told(gamma):
+    """Of whole fits, as threads catch warnings for each other."""
+    rng = np.random.default_rng(0)
+    for sizes in ([21, 2, 1], [30, 3, 2], [40, 1]):
+        y = np.repeat(np.arange(len(sizes)), sizes)
+        X = rng.standard_normal((len(y), 2)) + y[:, None]
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            mp.MarginPathClassifier(gamma=gamma, scoring="balanced_accuracy", random_state=0).fit(X, y)
+        assert len(told) <= 2
+        assert all("Fewer than" in str(w.message) or "No step" in str(w.message) for w in told)
 
 
 def test_groups_and_a_splitter(rng):

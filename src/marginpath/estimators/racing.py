@@ -65,14 +65,15 @@ class Heat:
     """The short paths of widths on the same rows, each run once, and by threads side by side.
 
     These share rows up to so many: as many matrices as threads are there at a time, and where rows are a part
-    of all, there is room for that. What was run ahead and is not asked for counts nowhere: a race does not
-    depend on how many threads it has.
+    of all, there is room for that. A scoring is Python, of which one thread at a time runs, and what it warns
+    of is caught for all threads at once. What was run ahead and is not asked for counts nowhere: a race does
+    not depend on how many threads it has.
     """
 
     def __init__(self, on_width: OnWidth, fit: Follower, shared: int) -> None:
         choice: Any = fit.choice
         self.on_width, self.fit, self.ready = on_width, fit, choice.shorts(fit)
-        self.is_shared = len(fit.y) <= shared and fit.deadline is None
+        self.is_shared = len(fit.y) <= shared and fit.deadline is choice.classifier.scoring is None
         self.paths: dict[float, ShortPath] = {}
 
     def __call__(self, sigma: float) -> float:

@@ -205,6 +205,7 @@ class OutOfFold:
         extra = {"sample_weight": weight} if weight is not None and takes_weight(self.scorer) else {}
         with warnings.catch_warnings():  # a class that is rare is not in every fold
             warnings.filterwarnings("ignore", "y_pred contains classes not in y_true", UserWarning)
+            warnings.filterwarnings("ignore", "A single label was found", UserWarning)
             return float(self.scorer(fitted, decision, self.labels[test], **extra))
 
     def _require_numbers(self, scores: list[float]) -> None:
