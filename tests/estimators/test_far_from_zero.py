@@ -197,6 +197,26 @@ def test_samples_without_weight_do_not_say_where_the_others_are(model):
 
 
 @pytest.mark.parametrize("model", ALL, ids=2 * IDS)
+@pytest.mark.parametrize("place", [0, 60])
+def test_a_row_without_weight_may_be_anywhere(model, place):
+    X, y, t = samples(120)
+    rows, weight = X + 1e6, np.ones(120)
+    rows[place], weight[place] = 1e13, 0
+    centre = clone(model).set_params(max_iter=2, stopping=None).fit(rows, target(model, y, t), weight).centre_
+    np.testing.assert_allclose(centre, np.delete(rows, place, axis=0).mean(axis=0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("offset", [1e2, 1e5])
+def test_coefficients_in_float32_decide_what_the_classifier_does(offset):
+    """Weights that were rounded would belong to another intercept."""
+    X, y, _ = samples(300)
+    rows = (X + offset).astype(np.float32)
+    clf = mp.LinearMarginPathClassifier(stopping=None, max_iter=40, random_state=0).fit(rows, y)
+    again = clf.decisions_of(rows, clf.coefficients(clf.step_), clf.intercept_)
+    np.testing.assert_allclose(again, clf.decision_function(rows), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("model", ALL, ids=2 * IDS)
 def test_few_rows_and_constant_columns(model):
     rows, y = np.array([[1e6, 7.0], [1e6 + 2, 7.0]]), np.array([0, 1])
     fitted = clone(model).set_params(stopping=None, max_iter=30).fit(rows, y)

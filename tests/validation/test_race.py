@@ -205,6 +205,20 @@ def test_where_a_part_teaches_nothing_all_rows_race(rng, monkeypatch):
     assert rows.count(420) >= 4
 
 
+def test_scores_of_a_part_stay_where_all_rows_have_no_time(rng, monkeypatch):
+    X, y = rng.standard_normal((420, 5)), np.arange(420) % 2
+    runs, run_one = [], racing.Heat._run
+    monkeypatch.setattr(racing.Heat, "_run", lambda heat, *args: runs.append(1) or run_one(heat, *args))
+    monkeypatch.setattr(
+        Follower, "late", property(lambda self: len(runs) >= 8)
+    )  # each is made ready, and run
+    clf = mp.MarginPathClassifier(gamma="tuned", n_jobs=1, max_iter=3, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        clf.fit(X, y)
+    np.testing.assert_array_equal(np.flatnonzero(~np.isnan(clf.width_results_["score"])), [1, 3, 5, 7])
+
+
 @pytest.mark.heavy
 def test_widths_that_never_learn_do_not_win(rng):
     """Scores of good widths on 420 samples differ by chance: new samples tell what is lost."""

@@ -112,13 +112,17 @@ class _Spread:
 
     def __init__(self) -> None:
         self.rounded, self.count, self.mean, self.squares = 0.0, 0, 0.0, 0.0
+        self.origin: Any = None  # the first number, from which all others are apart
 
     def add(self, numbers: np.ndarray, single: np.ndarray) -> None:
         """Take the numbers of a batch, and what float32 makes of them."""
         if np.can_cast(numbers.dtype, np.float32) or not len(numbers):
             return  # nothing is rounded
-        exact = numbers.astype(np.float64)
-        self.rounded = max(self.rounded, float(np.max(np.abs(single - exact))))
+        whole = numbers.astype(np.int64 if numbers.dtype.kind in "iu" else np.float64)
+        if self.origin is None:
+            self.origin = whole[0], float(numbers[0])
+        exact = (whole - self.origin[0]).astype(np.float64)  # float64 rounds large whole numbers, too
+        self.rounded = max(self.rounded, float(np.max(np.abs(single - self.origin[1] - exact))))
         count, apart = self.count + len(exact), float(exact.mean()) - self.mean
         self.squares += float(exact.var()) * len(exact) + apart**2 * self.count * len(exact) / count
         self.mean, self.count = self.mean + apart * len(exact) / count, count
@@ -139,7 +143,8 @@ def _warn_of_rounding(spreads: dict[str, _Spread]) -> None:
         )
         warnings.warn(
             f"The copy is in float32, which rounds {told}. Take what they have in common from such columns "
-            f"before, for example the first time from time stamps, or leave them out by columns=.",
+            f"before, for example the first time from time stamps, scale what is tiny, or leave them out by "
+            f"columns=.",
             UserWarning,
             stacklevel=3,
         )

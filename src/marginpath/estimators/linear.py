@@ -159,5 +159,10 @@ margin_bounds_, margin_proofs_, separable_, n_features_in_, feature_names_in_
             return transposed_product(X, wide).astype(X.dtype)
         return transposed_product_about(X, self.centre_, wide)  # in float64, as ⟨w, x⟩ and b cancel
 
+    @property
+    def _coefficient_dtype(self) -> np.dtype[Any]:
+        """Float64 about a centre: weights that are rounded belong to another intercept."""
+        return super()._coefficient_dtype if self.centre_ is None else np.dtype(np.float64)
+
     def _at_centre(self, coefficients: Array) -> Any:
         return 0 if self.centre_ is None else self.centre_.astype(np.float64) @ self._weights(coefficients)

@@ -56,7 +56,8 @@ def race_of(
         race = race_widths(sigmas, part, n / len(rows), ahead=part.run)
         if len(rows) < ENOUGH:
             if not part.has_learned:
-                race = race_widths(sigmas, whole, ahead=whole.run)
+                again = race_widths(sigmas, whole, ahead=whole.run)
+                race = again if again.scored >= race.scored else race  # else there was no time for it
             whole(float(sigmas[race.winner]))
     return race, whole.paths.get(float(sigmas[race.winner]))
 

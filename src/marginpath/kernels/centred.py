@@ -71,10 +71,12 @@ def far_centre(X: Array, weight: np.ndarray | None = None) -> np.ndarray | None:
     if not is_numpy(X):
         return None
     share = np.full(len(X), 1 / len(X)) if weight is None else weight / weight.sum()
-    first, mean, squares = X[0].astype(np.float64), np.zeros(X.shape[1]), 0.0
+    counts = share > 0
+    first, mean, squares = X[counts.argmax()].astype(np.float64), np.zeros(X.shape[1]), 0.0
     with np.errstate(over="ignore", invalid="ignore"):
         for a, b in blocks(len(X), max(1, _AT_ONCE // X.shape[1])):
             apart = X[a:b] - first  # sums of what is near 0 lose no digits
+            apart[~counts[a:b]] = 0.0  # wherever such rows are
             mean += share[a:b] @ apart
             squares += float(share[a:b] @ squared_norms(apart))
         centre, spread = first + mean, squares - float(mean @ mean)

@@ -233,9 +233,11 @@ class PathValidation:
         return other
 
     def prepared(self) -> PathValidation:
-        """Return it with what compiled loops need of its labels, which stays on other matrices."""
+        """Return it with what is known of its labels alone, which stays on other matrices."""
         if is_numpy(self.problem.Y):
             layout_of(self.problem)
+        if self.judge.scorer is None:
+            self.flat_log_loss  # noqa: B018  it is kept
         return self
 
     def run(self, solver: Solver[Any], steps: int, *, stop: Rule | None, **settings: Any) -> Path:

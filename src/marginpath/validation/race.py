@@ -49,6 +49,11 @@ class Race:
     scores: np.ndarray
     winner: int
 
+    @property
+    def scored(self) -> int:
+        """How many widths had a short path."""
+        return int(np.count_nonzero(~np.isnan(self.scores)))
+
 
 def race_widths(
     sigmas: np.ndarray,
